@@ -14,10 +14,8 @@ TOGETHER = {
     "tests/engines/test_spark": "spark",
     "tests/web/test_page.py": "designer",
     "tests/web/test_guard.py": "designer",
-    "tests/noise/additive/test_distributions.py": "distributions",
-    "tests/collect/test_demo_page.py": "demo page",
 }
-"""Tests that share something slow to start run in one process; everything else goes where there is room."""
+"""Files that share something slow to start run in one process; a file's tests share its fixtures, so they do anyway."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,7 +65,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
     class Together(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return next((group for start, group in TOGETHER.items() if nodeid.startswith(start)), nodeid)
+            file = nodeid.partition("::")[0]
+            return next((group for start, group in TOGETHER.items() if file.startswith(start)), file)
 
     return Together(config, log)
 

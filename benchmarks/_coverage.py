@@ -30,8 +30,8 @@ def flights() -> tuple[Space, Any]:
     items = earth.encode(np.column_stack([columns["lat"], columns["lon"]]).tolist())
     _, person = np.unique(columns["user"], return_inverse=True)
     weights = 1.0 / np.bincount(person)[person]
-    found = np.bincount(items, weights=weights, minlength=earth.items)
-    return earth, found / found.sum()
+    result = np.bincount(items, weights=weights, minlength=earth.items)
+    return earth, result / result.sum()
 
 
 def along(space: Space) -> list[Any]:
@@ -39,7 +39,7 @@ def along(space: Space) -> list[Any]:
     k = np.arange(space.items)
     hills = np.exp(-(((k - 0.3 * len(k)) / (0.08 * len(k))) ** 2)) + 0.01
     few = np.where(k % 7 == 3, 1.0, 0.02)
-    return [found / found.sum() for found in (1.0 / (k + 1.0), hills, few)]
+    return [result / result.sum() for result in (1.0 / (k + 1.0), hills, few)]
 
 
 def cases(users: int = 10**4) -> dict[str, list[tuple[HistogramNoise, Any]]]:
@@ -60,18 +60,18 @@ def figures(repeats: int = 3) -> dict[str, float]:
     everything, worst = Held(), 1.0
     for name, pairs in cases().items():
         here = Held()
-        for i, (made, truth) in enumerate(pairs):
-            here.add(measure(made, truth, repeats, 1000 * i))
+        for i, (built, truth) in enumerate(pairs):
+            here.add(measure(built, truth, repeats, 1000 * i))
         out, limits = (here.figures().get(sort, {"count": 0, "held": 1.0}) for sort in ("standing_out", "limits"))
-        said = [f"{each['held']:.1%} of {each['count']:,}" for each in (out, limits)]
-        print(f"{name}: {said[0]} intervals, {said[1]} upper limits")
+        lines = [f"{each['held']:.1%} of {each['count']:,}" for each in (out, limits)]
+        print(f"{name}: {lines[0]} intervals, {lines[1]} upper limits")
         worst = min(worst, out["held"])
         everything.add(here)
-    found = everything.figures()
+    result = everything.figures()
     return {
-        "intervals_held": found["standing_out"]["held"],
+        "intervals_held": result["standing_out"]["held"],
         "intervals_held_least": worst,
-        "limits_held": found["limits"]["held"],
+        "limits_held": result["limits"]["held"],
     }
 
 

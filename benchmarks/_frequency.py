@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import math
 import time
+from typing import Any
 
 import numpy as np
 
 from barrow.local import Report, Server
 from barrow.mechanisms import TreeChannel
 from barrow.noise.source import SeededSource
-from barrow.randomisers.base import TOTAL
+from barrow.randomisers.randomiser import TOTAL
 from barrow.spaces import Clustered
 from barrow.study import Study
 from benchmarks._timing import median_seconds
@@ -46,12 +47,12 @@ def inverse() -> dict[str, float]:
     """Seconds for one unbiased estimate of a million frequencies."""
     start = time.perf_counter()
     channel = gkrr_channel(_CLUSTERS, _INSIDE, _R, _ALPHA0)
-    made = time.perf_counter() - start
+    built = time.perf_counter() - start
     law = np.random.default_rng(1).dirichlet(np.ones(channel.items))
     reports = channel.forward(law)
     seconds = median_seconds(lambda: channel.inverse(reports), repeats=9)
     wrong = float(np.abs(channel.inverse(reports) - law).max() / law.max())
-    print(f"GKRR on {channel.items:,} items undone in {seconds:.4f} s (made in {made:.2f} s; off by {wrong:.1e})")
+    print(f"GKRR on {channel.items:,} items undone in {seconds:.4f} s (made in {built:.2f} s; off by {wrong:.1e})")
     if wrong > 1e-9:
         raise RuntimeError("the inverse is wrong")
     return {"gkrr_inverse_1e6_seconds": round(seconds, 5)}
@@ -64,23 +65,24 @@ def aggregation() -> dict[str, float]:
     server, seconds = Server(study), 0.0
     randomiser, source = server.survey.plan.itemwise.randomiser, SeededSource(3)  # type: ignore[attr-defined]
     held = np.random.default_rng(2).integers(0, randomiser.space.items, _DRAWN * _ITEMS)
-    drawn = np.sort(randomiser.from_items(held, source=source).reshape(_DRAWN, _ITEMS), axis=1)
-    texts = [Report(server.survey.digest, "f" * 32, tuple(row)).to_text() + "\n" for row in drawn.tolist()]
+    sample = np.sort(randomiser.from_items(held, source=source).reshape(_DRAWN, _ITEMS), axis=1)
+    texts = [Report(server.survey.digest, "f" * 32, tuple(row)).to_text() + "\n" for row in sample.tolist()]
     for copy in range(_COPIES):
         sent = [text.replace("f" * 32, f"{copy * _DRAWN + i:032x}", 1) for i, text in enumerate(texts)]
         start = time.perf_counter()
         server.add_all(sent)
         seconds += time.perf_counter() - start
-    expected = np.bincount(drawn.ravel(), minlength=randomiser.reports) * _COPIES
+    expected = np.bincount(sample.ravel(), minlength=randomiser.reports) * _COPIES
     start = time.perf_counter()
-    found = server.result()
+    result = server.result()
     estimated = time.perf_counter() - start
-    if server.n != _DRAWN * _COPIES or list(found.details["reports"].values()) != expected.tolist():
+    counted: Any = result.details["reports"]
+    if server.n != _DRAWN * _COPIES or list(counted.values()) != expected.tolist():
         raise RuntimeError("reports were lost")
     rate = server.n / seconds
     print(
         f"aggregation: {server.n:,} reports of {_ITEMS} items in {seconds:.2f} s ({rate:,.0f} per second); estimated, "
-        f"decoded ({found.details['decode']}) and priced in {estimated:.2f} s"
+        f"decoded ({result.details['decode']}) and priced in {estimated:.2f} s"
     )
     return {"aggregate_reports_per_second": round(rate)}
 

@@ -58,14 +58,14 @@ class Held:
 
     def figures(self) -> dict[str, Any]:
         """Shares that held, and mean widths."""
-        found: dict[str, Any] = {
+        result: dict[str, Any] = {
             sort: {"count": int(many), "held": round(held / many, 4), "width": width / many}
             for sort, (many, held, width) in self.counts.items()
             if many
         }
         each = max(self.releases, 1)
         regions, mass = self.regions
-        return found | {
+        return result | {
             "any_miss": [self.missed, self.releases],
             "regions": round(regions / each, 2),
             "mass": round(mass / each, 4),
@@ -88,7 +88,7 @@ def any_miss(released: Family, exact: Family) -> bool:
 
 def measure(made: HistogramNoise, truth: Any, releases: int, seed: int, *, items: bool = True) -> Held:
     """Repeated releases of one population: every interval against the truth."""
-    found, source = Held(), SeededSource(seed)
+    held, source = Held(), SeededSource(seed)
     clean = np.asarray(made.matrix @ truth)
     law = ReleasedShares.of(made.space, made, clean)
     if law is None:
@@ -99,19 +99,19 @@ def measure(made: HistogramNoise, truth: Any, releases: int, seed: int, *, items
     for _ in range(releases):
         raw = released(made, clean, source)
         here = ReleasedShares.of(made.space, made, raw)
-        here = ReleasedShares(**{**here.__dict__, "kept": law.kept})
-        found.releases += 1
-        found.missed += any_miss(here.family(), exact)
+        here = ReleasedShares(**{**here.__dict__, "cache": law.cache})
+        held.releases += 1
+        held.missed += any_miss(here.family(), exact)
         merged = here.merged()
-        found.regions[0] += len(merged.share)
-        found.regions[1] += float(truth[merged.of_unit >= 0].sum())
+        held.regions[0] += len(merged.share)
+        held.regions[1] += float(truth[merged.of_unit >= 0].sum())
         if items:
             ends = item_intervals(here)
             right, width = (truth >= ends.low - _SURE) & (truth <= ends.high + _SURE), ends.high - ends.low
             out = ends.out
-            found.count("standing_out", right[out], width[out])
-            found.count("busiest", right[top], width[top])
-            found.count("nonzero", right[some], width[some])
-            found.count("limits", right[~out], width[~out])
-            found.count("limits_nonzero", right[~out & some], width[~out & some])
-    return found
+            held.count("standing_out", right[out], width[out])
+            held.count("busiest", right[top], width[top])
+            held.count("nonzero", right[some], width[some])
+            held.count("limits", right[~out], width[~out])
+            held.count("limits_nonzero", right[~out & some], width[~out & some])
+    return held

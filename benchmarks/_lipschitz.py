@@ -33,10 +33,10 @@ def main() -> None:
     space = Embedding([f"word {i}" for i in range(ITEMS)], rng.normal(size=(ITEMS, COORDINATES)))
     query = similarity(space, rng.normal(size=(OUTPUTS, COORDINATES)))
     start = time.perf_counter()
-    found = query.constants([1, 2, "inf"])
+    result = query.constants([1, 2, "inf"])
     seconds = time.perf_counter() - start
-    if {c.method for c in found} != {"all pairs"}:
-        raise RuntimeError(f"the constants came by {[c.method for c in found]}, not by all pairs")
+    if {c.method for c in result} != {"all pairs"}:
+        raise RuntimeError(f"the constants came by {[c.method for c in result]}, not by all pairs")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # kibibytes on Linux
     print(json.dumps({"lipschitz_seconds": round(seconds, 3), "lipschitz_peak_gib": round(peak, 3)}))
 

@@ -87,7 +87,7 @@ def populations() -> list[Any]:
 def errors(users: int, made: MultiscaleDensity, people: list[Any]) -> dict[str, float]:
     """The mean EMD error by each reading of what is released."""
     zero = Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64))
-    found: dict[str, list[float]] = {}
+    result: dict[str, list[float]] = {}
     for i, truth in enumerate(people):
         exact = truth @ (made.query.table.floats() * float(made.query.step))
         noisy = exact + made.noise.draw(zero, SeededSource(7919 * users + i)).values
@@ -95,8 +95,8 @@ def errors(users: int, made: MultiscaleDensity, people: list[Any]) -> dict[str, 
         if len(made.query.levels) == 1:
             maps["as released"] = as_released(made, noisy)
         for name, weights in maps.items():
-            found.setdefault(name, []).append(float(emd(SQUARE, weights, truth)))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            result.setdefault(name, []).append(float(emd(SQUARE, weights, truth)))
+    return {name: float(np.mean(values)) for name, values in result.items()}
 
 
 def as_released(made: MultiscaleDensity, noisy: Any) -> Any:
@@ -121,8 +121,8 @@ def compare(users: int, people: list[Any]) -> dict[str, float]:
     cells = errors(users, single("cells", users), people)
     result = {
         "multiscale": errors(users, ours, people)["smooth"],
-        "single": min(found["as released"] for found in each),
-        "single_decoded": min(min(found["smooth"], found["nearest"]) for found in each),
+        "single": min(result["as released"] for result in each),
+        "single_decoded": min(min(result["smooth"], result["nearest"]) for result in each),
         "identity": min(cells.values()),
     }
     text = ", ".join(f"{name} {value:.5f}" for name, value in result.items())
@@ -134,12 +134,12 @@ def compare(users: int, people: list[Any]) -> dict[str, float]:
 def figures() -> dict[str, float]:
     """The others' mean EMD error divided by ours, at 1e3, 1e4 and 1e5 users."""
     people = populations()
-    found: dict[str, float] = {}
+    outcome: dict[str, float] = {}
     for users in (10**3, 10**4, 10**5):
         result = compare(users, people)
         ours = result.pop("multiscale")
-        found |= {f"pyramid_n{users}_vs_{name}": round(value / ours, 3) for name, value in result.items()}
-    return found
+        outcome |= {f"pyramid_n{users}_vs_{name}": round(value / ours, 3) for name, value in result.items()}
+    return outcome
 
 
 if __name__ == "__main__":

@@ -78,12 +78,12 @@ def _columns(source: str, *names: str, person: str = "") -> Callable[[], Records
 
     def read() -> Records:
         table = _table(source)
-        found = [_numbers(table[name]) for name in names]
-        whose = np.array(table[person]) if person else np.arange(len(found[0]))
-        there = np.isfinite(np.stack(found)).all(axis=0)
+        results = [_numbers(table[name]) for name in names]
+        whose = np.array(table[person]) if person else np.arange(len(results[0]))
+        there = np.isfinite(np.stack(results)).all(axis=0)
         if person:
             there &= ~np.isin(whose, ["", "NA"])
-        return whose[there], tuple(column[there] for column in found)
+        return whose[there], tuple(column[there] for column in results)
 
     return read
 
@@ -118,12 +118,12 @@ def _destinations() -> Records:
 def _inside(read: Callable[[], Records], box: tuple[float, float, float, float]) -> Callable[[], Records]:
     """Records in a box of south, west, north and east."""
 
-    def kept() -> Records:
+    def holds() -> Records:
         whose, (lat, lon) = read()
         there = (lat > box[0]) & (lat < box[2]) & (lon > box[1]) & (lon < box[3])
         return whose[there], (lat[there], lon[there])
 
-    return kept
+    return holds
 
 
 def _map(
@@ -156,9 +156,9 @@ def _nested(
         groups.setdefault(group, []).append(item)
 
     def read() -> Records:
-        found = names()
-        whose = np.array(_table(source)[person]) if person else np.arange(len(found))
-        return whose, (np.array([item for _, item in found]),)
+        result = names()
+        whose = np.array(_table(source)[person]) if person else np.arange(len(result))
+        return whose, (np.array([item for _, item in result]),)
 
     return groups, read
 

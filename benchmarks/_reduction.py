@@ -65,8 +65,8 @@ def _by_duckdb(path: Path) -> object:
 def _by_polars(path: Path) -> object:
     import polars as pl
 
-    drawn = pl.scan_parquet(path).group_by("uid").agg(pl.col("item").sample(SAMPLES, with_replacement=True))
-    return drawn.explode("item").group_by("item").len().collect(engine="streaming")
+    sample = pl.scan_parquet(path).group_by("uid").agg(pl.col("item").sample(SAMPLES, with_replacement=True))
+    return sample.explode("item").group_by("item").len().collect(engine="streaming")
 
 
 def _seconds(call: Callable[[], object]) -> float:
@@ -93,12 +93,12 @@ def _own_peak_gib() -> float:
 
 def figures(rows: int, folder: Path, *, repeats: int = 3, peers: bool = True) -> dict[str, object]:
     """Seconds of ours and of the scan, measured in turns; the peers once for each order."""
-    found: dict[str, object] = {"reduction_rows": rows, "reduction_samples": SAMPLES}
+    result: dict[str, object] = {"reduction_rows": rows, "reduction_samples": SAMPLES}
     ratios = []
     for order in ORDERS:
         path = file_of(order, rows, folder)
-        drawn = ours(path)
-        if int(drawn.counts.sum()) != SAMPLES * (rows // PER_USER):
+        sample = ours(path)
+        if int(sample.counts.sum()) != SAMPLES * (rows // PER_USER):
             raise RuntimeError("not every user gave so many samples")
         times: dict[str, list[float]] = {"ours": [], "scan": []}
         for _ in range(repeats):
@@ -106,22 +106,22 @@ def figures(rows: int, folder: Path, *, repeats: int = 3, peers: bool = True) ->
             times["ours"].append(_seconds(lambda path=path: ours(path)))  # type: ignore[misc]
         mine, scan = statistics.median(times["ours"]), statistics.median(times["scan"])
         ratios.append(mine / scan)
-        found |= {
+        result |= {
             f"reduction_seconds_{order}": round(mine, 3),
             f"scan_seconds_{order}": round(scan, 3),
             f"reduction_vs_scan_{order}": round(mine / scan, 2),
             f"reduction_peak_gib_{order}": round(_peak_gib(path), 3),
         }
-        said = f"{order:7}{rows:>13,} rows: ours {mine:6.2f} s, scan {scan:6.2f} s, ratio {mine / scan:5.2f}"
+        text = f"{order:7}{rows:>13,} rows: ours {mine:6.2f} s, scan {scan:6.2f} s, ratio {mine / scan:5.2f}"
         if peers:
             theirs = {"duckdb": _seconds(lambda path=path: _by_duckdb(path))}  # type: ignore[misc]
             if importlib.util.find_spec("polars") is not None:
                 theirs["polars"] = _seconds(lambda path=path: _by_polars(path))  # type: ignore[misc]
-            found |= {f"{name}_sample_seconds_{order}": round(value, 3) for name, value in theirs.items()}
-            said += "".join(f", {name} (inexact) {value:6.2f} s" for name, value in theirs.items())
-        print(said, flush=True)
+            result |= {f"{name}_sample_seconds_{order}": round(value, 3) for name, value in theirs.items()}
+            text += "".join(f", {name} (inexact) {value:6.2f} s" for name, value in theirs.items())
+        print(text, flush=True)
     # The worse of the two orders.
-    return {"reduction_vs_scan": round(max(ratios), 2), **found}
+    return {"reduction_vs_scan": round(max(ratios), 2), **result}
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from msgspec import structs
 
 import barrow as bw
 from barrow.mechanisms import intervals_of
+from barrow.questions.releasing import error_after, released_shares
 from barrow.questions.statement import needed
 from benchmarks._intervals_truth import BUSIEST, Family, Held, any_miss
 from benchmarks._populations import Floats, raw_error, snapped
@@ -77,16 +78,16 @@ class Setting:
         data = bw.read({"who": whose, **dict(zip(names, columns, strict=True))}, user="who", item=names)
         return bw.Study(self.of.space, users=len(np.unique(whose)), dataset="real", data=data, **self.terms)
 
-    def release(self, asked: str) -> bw.Release:
+    def release(self, request: str) -> bw.Release:
         """A real release, paid for in a ledger of its own."""
         with tempfile.TemporaryDirectory() as folder:
-            book = bw.Ledger.create(Path(folder) / "real.ledger", self.study)
-            return self.study.release(asked, ledger=book, out=Path(folder) / "out", renderers=())
+            ledger = bw.Ledger.create(Path(folder) / "real.ledger", self.study)
+            return self.study.release(request, ledger=ledger, out=Path(folder) / "out", renderers=())
 
     def statistics(self, plan: Any) -> Any:
         """What a release of this plan adds noise to."""
         data: Any = self.study.data
-        return plan.statistics(data.count(data.engine(), plan.space, plan.terms.users))
+        return plan.statistics(data.count(data.engine(), plan.terms.space, plan.terms.users))
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,9 +116,9 @@ class Truth:
 
     def errors(self, plan: Any, shares: Floats) -> tuple[float, float]:
         """How far a released histogram is from raw records, and on lines from records on their cells as well."""
-        inner, k = plan.space.records_space, plan.space.records_space.items
+        inner, k = plan.terms.space.records_space, plan.terms.space.records_space.items
         there = float(shares[:k].sum())
-        nobody = (1.0 - there) * float(plan.space.no_records_distance or 0) * plan.space.diameter
+        nobody = (1.0 - there) * float(plan.terms.space.no_records_distance or 0) * plan.terms.space.diameter
         raw = raw_error(inner, shares[:k] / there, self.places, self.weights) + nobody
         if not inner.geometry.on_line:
             return raw, raw
@@ -195,47 +196,47 @@ def _short(value: float) -> float:
 
 def measured(setting: Setting) -> Found:
     """One release with a ledger, and as many more draws as the setting says."""
-    made, truth = setting.release(setting.asked), Truth.of(setting)
-    plan: Any = made.plan
-    said, users, statistics = (
-        structs.asdict(needed(made.statement.answer.histogram)),
+    built, truth = setting.release(setting.asked), Truth.of(setting)
+    plan: Any = built.plan
+    statement, users, statistics = (
+        structs.asdict(needed(built.statement.answer.histogram)),
         plan.terms.users,
         setting.statistics(plan),
     )
-    exact = plan.shares_of(plan.center(statistics), users)
+    exact = released_shares(plan, statistics.approximation, users)
     family = None if exact is None else exact.family()
     row = {
         "set": setting.of.name, "kind": setting.of.kind, "used": setting.of.chosen, "people": users,
-        "asked": setting.asked, "terms": setting.terms, "mechanism": said["mechanism"],
+        "asked": setting.asked, "terms": setting.terms, "mechanism": statement["mechanism"],
     }  # fmt: skip
     held = Held()
-    released = {name: np.array([row[name] for row in made.rows()]) for name in ("low_95", "high_95")}
+    released = {name: np.array([row[name] for row in built.rows()]) for name in ("low_95", "high_95")}
     _count(held, truth, released["low_95"], released["high_95"])
     raws = [np.asarray(plan.noise.draw(statistics).values) for _ in range(setting.draws.raw)]
     for raw in raws:
         _intervals(held, plan, truth, raw, family)
     decoded = [plan.decoded(raw) for raw in raws[: setting.draws.decoded]]
-    true = np.mean([truth.errors(plan, drawn.shares) for drawn in decoded], axis=0)
+    true = np.mean([truth.errors(plan, sample.shares) for sample in decoded], axis=0)
     owns = [
-        structs.asdict(needed(made.statement.error_after)),
-        *(plan.own_error(each).to_json() for each in decoded[: setting.draws.own]),
+        structs.asdict(needed(built.statement.error_after)),
+        *(needed(error_after(plan, each)).to_json() for each in decoded[: setting.draws.own]),
     ]
     own = float(np.mean([each["about"] for each in owns]))
     on_line = setting.of.kind == "line"  # elsewhere the error without snapping was not measured
-    about = (said["emd_predicted"], said["emd_decoded"] if on_line else said["emd_predicted"])
+    about = (statement["emd_predicted"], statement["emd_decoded"] if on_line else statement["emd_predicted"])
     ends = None if owns[0]["between"] is None else np.mean([each["between"] for each in owns], axis=0)
-    found = Found(
-        row, exact is not None and not exact.determined, about, said["emd_most"],
+    result = Found(
+        row, exact is not None and not exact.determined, about, statement["emd_most"],
         own, None if ends is None else (float(ends[0]), float(ends[1])),
         (float(true[0]), float(true[1])), held,
     )  # fmt: skip
-    if on_line and plan.made.kind == "cells" and plan.noise.p == "1":
-        scale = float(plan.noise.scale) * float(plan.made.factors[0])
-        rows = [line_errors(each.raw * plan.made.factors, each.shares, truth.shares, scale) for each in decoded]
-        found.decoders = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
+    if on_line and plan.mechanism.kind == "cells" and plan.noise.p == "1":
+        scale = float(plan.noise.scale) * float(plan.mechanism.factors[0])
+        rows = [line_errors(each.values * plan.mechanism.factors, each.shares, truth.shares, scale) for each in decoded]
+        result.decoders = {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
     if setting.median:
-        found.median = _medians(setting, truth)
-    return found
+        result.median = _medians(setting, truth)
+    return result
 
 
 def _count(held: Held, truth: Truth, low: Floats, high: Floats) -> None:
@@ -249,8 +250,8 @@ def _count(held: Held, truth: Truth, low: Floats, high: Floats) -> None:
 
 
 def _intervals(held: Held, plan: Any, truth: Truth, raw: Floats, exact: Family | None) -> None:
-    known = plan.shares_of(raw, plan.terms.users)
-    ends = intervals_of(plan.made, known, raw)
+    known = released_shares(plan, raw, plan.terms.users)
+    ends = intervals_of(plan.mechanism, known, raw)
     _count(held, truth, ends.low, ends.high)
     if known is None or exact is None:
         return
@@ -263,19 +264,19 @@ def _intervals(held: Held, plan: Any, truth: Truth, raw: Floats, exact: Family |
 
 def _medians(setting: Setting, truth: Truth) -> dict[str, Any]:
     """A release of the median and more draws: how often the interval holds it, and how many people are inside."""
-    made = setting.release("quantile")
-    plan: Any = made.plan
+    built = setting.release("quantile")
+    plan: Any = built.plan
     statistics, middle = setting.statistics(plan), truth.median
     points, moved = (
-        np.asarray(plan.space.records_space.geometry.places).ravel(),
-        plan.space.snapping_upper * plan.space.diameter,
+        np.asarray(plan.terms.space.records_space.geometry.places).ravel(),
+        plan.terms.space.snapping_upper * plan.terms.space.diameter,
     )
-    row = made.rows()[0]
+    row = built.rows()[0]
     spans = [(row["low_95"] + moved, row["high_95"] - moved)]
     for _ in range(setting.draws.raw):
         first, last = plan.reading.spans(np.asarray(plan.noise.draw(statistics).values))[0]
         spans.append((points[first], points[last]))
-    ends, slack = np.array(spans), 1e-9 * plan.space.diameter
+    ends, slack = np.array(spans), 1e-9 * plan.terms.space.diameter
     holds = (ends[:, 0] - moved - slack <= middle) & (middle <= ends[:, 1] + moved + slack)
     inside = [float(truth.shares[(points > low + slack) & (points < high - slack)].sum()) for low, high in spans]
     cumulative = plan.reading.cumulative

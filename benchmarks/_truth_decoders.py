@@ -32,8 +32,8 @@ def empirical_bayes(noisy: Floats, scale: float) -> Floats:
         belief = likely * prior
         belief /= belief.sum(axis=1, keepdims=True)
         prior = belief.mean(axis=0)
-    found = belief @ sizes
-    return np.asarray(found / found.sum() if found.sum() > 0.0 else np.full(len(noisy), 1.0 / len(noisy)))
+    result = belief @ sizes
+    return np.asarray(result / result.sum() if result.sum() > 0.0 else np.full(len(noisy), 1.0 / len(noisy)))
 
 
 def line_errors(noisy: Floats, screened: Floats, truth: Floats, scale: float) -> dict[str, float]:
@@ -48,13 +48,13 @@ def line_errors(noisy: Floats, screened: Floats, truth: Floats, scale: float) ->
     cells = len(truth)
     there = max(float(screened[:cells].sum()), 1e-9)
     rest, own = noisy[:cells] / there, scale / there
-    found: dict[str, Any] = {
+    result: dict[str, Any] = {
         "screened": screened[:cells] / there,
         "isotonic": isotonic(rest),
         "simplex": nearest_in_simplex(rest),
         "empirical_bayes": empirical_bayes(rest, own),
     }
-    return {name: float(np.abs(np.cumsum(shares - truth)).sum()) for name, shares in found.items()}
+    return {name: float(np.abs(np.cumsum(shares - truth)).sum()) for name, shares in result.items()}
 
 
 def extremes(cells: int = 401) -> dict[str, Floats]:

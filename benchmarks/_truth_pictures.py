@@ -17,10 +17,10 @@ FOLDER = PAGE.parent / "pictures"
 
 def _by_set(rows: Sequence[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
     """The rows of each real set, in the order of the run."""
-    found: dict[str, list[Mapping[str, Any]]] = {}
+    result: dict[str, list[Mapping[str, Any]]] = {}
     for row in rows:
-        found.setdefault(f"{row['set']} ({row['kind']})", []).append(row)
-    return found
+        result.setdefault(f"{row['set']} ({row['kind']})", []).append(row)
+    return result
 
 
 def errors(rows: Sequence[Mapping[str, Any]]) -> fig.Figure:

@@ -28,8 +28,8 @@ def _percent(key: str) -> Callable[[Figures], str]:
 
 
 def _most(of: Figures) -> str:
-    found = of["decoder_vs_best"]
-    return f"{found['most']:.2f} ({found['where']})"
+    result = of["decoder_vs_best"]
+    return f"{result['most']:.2f} ({result['where']})"
 
 
 def _worst(of: Figures) -> str:

@@ -36,12 +36,12 @@ print(ready - begin, time.perf_counter() - ready)
 
 def best_of(run: Callable[[], object], times: int = 5) -> float:
     """The least of several wall-clock times, in seconds."""
-    found = []
+    results = []
     for _ in range(times):
         begin = time.perf_counter()
         run()
-        found.append(time.perf_counter() - begin)
-    return min(found)
+        results.append(time.perf_counter() - begin)
+    return min(results)
 
 
 def table() -> list[dict[str, float | int | str | None]]:
@@ -61,8 +61,8 @@ def table() -> list[dict[str, float | int | str | None]]:
         (10**8, 1000, 50, "1e-12"),
         (10**12, 1000, 25, "1e-30"),
     ):
-        found = calibrate_shuffle(alpha, delta, reports=n, items=m)
-        theorem, flow, limit = found.methods["theorem"], found.methods["flow"], found.limit_black_box
+        result = calibrate_shuffle(alpha, delta, reports=n, items=m)
+        theorem, flow, limit = result.methods["theorem"], result.methods["flow"], result.limit_black_box
         shown = "-" if theorem is None else f"{theorem:.5g}"
         print(f"{n:8.0e} {m:7.0e} {alpha:6} {delta:>7} {alpha / m:10.5g} {shown:>10} {flow:10.5g} {limit:10.5g}")
         rows.append({"N": n, "m": m, "alpha": alpha, "delta": delta, "theorem": theorem, "flow": flow, "limit": limit})

@@ -57,8 +57,8 @@ def ours(space: Space, alpha: float, users: int, model: str) -> Draw:
         if plan.reports >= 30:  # the mean of many reports is drawn as a Gaussian
             values = exact + rounded_gaussian(zeros, Fraction(plan.variance**0.5), source=source).values
         else:
-            drawn = [plan.noise.draw(Center.of(zeros), source).values for _ in range(plan.reports)]
-            values = exact + np.mean(drawn, axis=0)
+            samples = [plan.noise.draw(Center.of(zeros), source).values for _ in range(plan.reports)]
+            values = exact + np.mean(samples, axis=0)
         return {"default": decode(tree, values, variances=plan.variance, distribution=plan.distribution)}
 
     return draw
@@ -81,13 +81,13 @@ def decoded(space: Space, estimate: Floats, variances: Floats) -> dict[str, Floa
 def gkrr(space: Space, alpha0: float, users: int, items: int, model: str) -> Draw:
     """Every item randomised at alpha0, and the estimate decoded in every way."""
     n = None if model == "local" else users
-    made = item_wise(randomiser_from_spec(space, Fraction(alpha0)), items=items, users=n, model=model, delta=DELTA)
-    plan = FrequencyEstimator(made, users)
+    built = item_wise(randomiser_from_spec(space, Fraction(alpha0)), items=items, users=n, model=model, delta=DELTA)
+    plan = FrequencyEstimator(built, users)
     order = _order(plan, space)
     variances = plan.error.deviations(plan.reports)[order] ** 2
 
     def draw(held: Integers, source: SeededSource) -> dict[str, Floats]:
-        return decoded(space, plan.estimate(made.randomiser.from_counts(held, source=source)), variances)
+        return decoded(space, plan.estimate(built.randomiser.from_counts(held, source=source)), variances)
 
     return draw
 
@@ -112,7 +112,7 @@ def user_level(made: HistogramBaseline, space: Space) -> Draw:
 def methods(space: Space, alpha: float, epsilon: Fraction, users: int, items: int, model: str) -> dict[str, Draw]:
     """Every method by its name, ``tree`` among them."""
     family = family_of_spec(space, None)
-    found = calibrate_shuffle(
+    result = calibrate_shuffle(
         Fraction(alpha),
         DELTA,
         reports=items if model == "local" else items * users,
@@ -121,16 +121,16 @@ def methods(space: Space, alpha: float, epsilon: Fraction, users: int, items: in
         randomiser=None if family is None else parse_randomiser(family),
         limit=False,
     )
-    made = {"tree": ours(space, alpha, users, model)}
+    built = {"tree": ours(space, alpha, users, model)}
     for name, method in METHODS.items():
         if method != "blanket" or family is not None:
             # Plain composition needs no theorem: a method is never worse than that.
-            alpha0 = max(found.methods.get(method) or 0.0, float(found.composition))
-            made[name] = gkrr(space, alpha0, users, items, model)
+            alpha0 = max(result.methods.get(method) or 0.0, float(result.composition))
+            built[name] = gkrr(space, alpha0, users, items, model)
     candidates = histogram_baselines(space, epsilon, DELTA, users=users, items=items, model=model)
     for candidate in candidates[:_BASELINES]:
-        made[f"user_level:{candidate.name}"] = user_level(candidate.mechanism, space)
-    return made
+        built[f"user_level:{candidate.name}"] = user_level(candidate.mechanism, space)
+    return built
 
 
 def errors(space: Space, made: dict[str, Draw], populations: Sequence[Floats], total: int) -> dict[str, float]:
@@ -141,8 +141,8 @@ def errors(space: Space, made: dict[str, Draw], populations: Sequence[Floats], t
         held = generator.multinomial(total, population)
         exact = edge_values(tree, held / total)
         for name, draw in made.items():
-            for how, found in draw(held, source).items():
-                error = float(np.abs(edge_values(tree, found) - exact).sum())
+            for how, result in draw(held, source).items():
+                error = float(np.abs(edge_values(tree, result) - exact).sum())
                 sums[name][how] = sums[name].get(how, 0.0) + error / len(populations)
     return {name: min(by.values()) for name, by in sums.items()}
 
@@ -167,9 +167,9 @@ def paper(repeats: int) -> dict[str, float]:
         populations = [generator.dirichlet(np.full(s * t, c)) for c in (0.1, 1.0) for _ in range(repeats)]
         for model in ("central", "local"):
             for alpha in ALPHAS:
-                made = methods(space, alpha, Fraction(alpha) * Fraction(str(r)), USERS, ITEMS, model)
-                found = errors(space, made, populations, USERS * ITEMS)
-                figures |= ratios(found, f"{model}_{s}x{t}_a{alpha}")
+                built = methods(space, alpha, Fraction(alpha) * Fraction(str(r)), USERS, ITEMS, model)
+                result = errors(space, built, populations, USERS * ITEMS)
+                figures |= ratios(result, f"{model}_{s}x{t}_a{alpha}")
     return figures
 
 
@@ -180,12 +180,12 @@ def real(name: str, space: Tree, shares: Floats, users: int, repeats: int) -> di
     for model in ("central", "local"):
         for alpha in ALPHAS:
             try:
-                made = methods(space, alpha, alpha * near, users, 100, model)
+                built = methods(space, alpha, alpha * near, users, 100, model)
             except ParameterError as error:
                 print(f"{name}, {model}, alpha {alpha}: {error.problem}", file=sys.stderr)
                 continue
-            found = errors(space, made, [shares] * repeats, users * 100)
-            figures |= ratios(found, f"{name}_{model}_a{alpha}")
+            result = errors(space, built, [shares] * repeats, users * 100)
+            figures |= ratios(result, f"{name}_{model}_a{alpha}")
     return figures
 
 
@@ -216,18 +216,18 @@ def main() -> None:
     parser.add_argument("--user", default="user", help="its column of users")
     parser.add_argument("--item", default="item", help="its column of paths such as country/city")
     parser.add_argument("--distances", default="1,0.1", help="distances of items that part at each level")
-    asked = parser.parse_args()
+    request = parser.parse_args()
     start = time.perf_counter()
-    if asked.data is not None:
+    if request.data is not None:
         space, shares, users = from_file(
-            asked.data, asked.user, asked.item, [float(d) for d in asked.distances.split(",")]
+            request.data, request.user, request.item, [float(d) for d in request.distances.split(",")]
         )
-        finish(real("data", space, shares, users, asked.repeats))
+        finish(real("data", space, shares, users, request.repeats))
         return
-    figures = paper(asked.repeats)
+    figures = paper(request.repeats)
     space = _airports.airports()
     shares, users = _airports.flights(space)
-    figures |= real("flights", space, shares, users, asked.repeats)
+    figures |= real("flights", space, shares, users, request.repeats)
     figures |= _multiscale.figures()
     figures["decode_1e6_seconds"] = trees.speed()["decode_1e6_seconds"]
     print(f"{time.perf_counter() - start:.0f} s")

@@ -35,8 +35,8 @@ what a figure should be; **missed** says that it is not.
 
 def parts() -> list[dict[str, Any]]:
     """What is run, in order."""
-    found: list[dict[str, Any]] = tomllib.loads((_HERE / "figures.toml").read_text())["part"]
-    return found
+    results: list[dict[str, Any]] = tomllib.loads((_HERE / "figures.toml").read_text())["part"]
+    return results
 
 
 def _machine() -> str:
@@ -104,12 +104,12 @@ def _short(rows: list[Row]) -> str:
     )
 
 
-def page(kept: Mapping[str, Any]) -> str:
+def page(table: Mapping[str, Any]) -> str:
     """The page of everything that was measured."""
     out = [_HEAD]
     missed = 0
     for part in parts():
-        known = kept.get(part["name"])
+        known = table.get(part["name"])
         if known is None:
             continue
         command = " ".join([*part.get("command", ["scripts/bench", part["name"]]), *part.get("options", ())])
@@ -140,28 +140,28 @@ def main() -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", help="parts to measure (all by default)")
     parser.add_argument("--page", action="store_true", help="measure nothing: make the page of what is kept")
     parser.add_argument("--list", action="store_true", help="the names of the parts")
-    asked = parser.parse_args()
+    request = parser.parse_args()
     known = [part["name"] for part in parts()]
-    if asked.list:
+    if request.list:
         print("\n".join(known))
         return
-    wrong = [name for name in asked.names if name not in known]
+    wrong = [name for name in request.names if name not in known]
     if wrong:
         parser.error(f"no part is called {wrong[0]!r}; parts are {', '.join(known)}")
-    kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    table: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     failed = []
     for part in parts():
-        if asked.page or (asked.names and part["name"] not in asked.names):
+        if request.page or (request.names and part["name"] not in request.names):
             continue
         print(f"{part['name']} …", file=sys.stderr, flush=True)
-        found = measured(part)
-        if found is None:
+        result = measured(part)
+        if result is None:
             failed.append(part["name"])
             continue
-        kept[part["name"]] = found
-        KEPT.write_text(json.dumps(kept, indent=1, sort_keys=True) + "\n")
-    PAGE.write_text(page(kept))
-    finish({"parts": len(kept), "failed": failed})
+        table[part["name"]] = result
+        KEPT.write_text(json.dumps(table, indent=1, sort_keys=True) + "\n")
+    PAGE.write_text(page(table))
+    finish({"parts": len(table), "failed": failed})
 
 
 if __name__ == "__main__":

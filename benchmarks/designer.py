@@ -37,19 +37,19 @@ class Page:
         heads = {"content-type": "application/json", "authorization": f"Bearer {self.token}"}
         self.connection.request("POST", f"/api/{name}", json.dumps(body), heads)
         answer = self.connection.getresponse()
-        said = answer.read()
-        self.size = len(said)
+        text = answer.read()
+        self.size = len(text)
         if answer.status != 200:
-            raise SystemExit(f"{name}: {answer.status} {said[:300]!r}")
-        found: dict[str, Any] = json.loads(said)
-        return found
+            raise SystemExit(f"{name}: {answer.status} {text[:300]!r}")
+        result: dict[str, Any] = json.loads(text)
+        return result
 
     def design(self, study: dict[str, Any], exact: str = "") -> tuple[dict[str, Any], float]:
         """What is shown, and how many milliseconds it took."""
         self.seq += 1
         began = time.perf_counter()
-        found = self.ask("design", {"tab": "bench", "seq": self.seq, "study": study, "exact": exact})
-        return found, 1000 * (time.perf_counter() - began)
+        result = self.ask("design", {"tab": "bench", "seq": self.seq, "study": study, "exact": exact})
+        return result, 1000 * (time.perf_counter() - began)
 
 
 def main() -> None:
@@ -62,11 +62,11 @@ def main() -> None:
             link = re.search(r":(\d+)/#code=(\w+)", line)
             if link is None:
                 raise SystemExit(f"no link: {line!r}")
-            found = measured(Page(int(link[1]), link[2]), server.pid)
+            result = measured(Page(int(link[1]), link[2]), server.pid)
         finally:
             server.terminate()
             server.wait()
-    print(json.dumps(found))
+    print(json.dumps(result))
 
 
 def processor_ms(pid: int) -> float:
@@ -83,8 +83,8 @@ def measured(page: Page, pid: int) -> dict[str, float]:
     slides, before = [], processor_ms(pid)
     for k in range(60):
         study["promise"][1]["epsilon"] = f"{0.5 + k / 50:g}"
-        found, ms = page.design(study)
-        if not found["exact"]:
+        result, ms = page.design(study)
+        if not result["exact"]:
             raise SystemExit("a moved slider gave a preview")
         slides.append(ms)
     size, processor = page.size / 1000, (processor_ms(pid) - before) / 60

@@ -25,7 +25,7 @@ from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.mechanisms.multiscale import mixed_reference
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
-from barrow.planning.edges import best_spacing
+from barrow.planning.node_spacing import best_spacing
 from barrow.spaces import Euclidean, Finite, Line, Space
 from barrow.spaces.spanners import certified_graph, star_graph
 from barrow.transport import emd
@@ -57,7 +57,7 @@ def line_populations(cells: int) -> list[Any]:
     few, places = np.zeros(cells), np.zeros(cells)
     few[draw.integers(0, cells, 5)] = draw.random(5)
     np.add.at(places, draw.integers(0, cells, 60), 1.0 / np.arange(1, 61) ** 0.9)
-    found = [
+    results = [
         np.ones(cells),
         np.exp(-((x - 0.3) ** 2) / 0.02),
         np.exp(-((x - 0.3) ** 2) / 0.0008) + 0.5 * np.exp(-((x - 0.7) ** 2) / 0.005),
@@ -67,7 +67,7 @@ def line_populations(cells: int) -> list[Any]:
         draw.dirichlet(np.full(cells, 0.3)),
         0.1 + ((x > 0.4) & (x < 0.55)),
     ]
-    return [p / p.sum() for p in found]
+    return [p / p.sum() for p in results]
 
 
 def errors(space: Space, plan: EdgeHistogram, people: list[Any], draws: int, how: tuple[str, ...]) -> dict[str, float]:
@@ -83,7 +83,7 @@ def errors(space: Space, plan: EdgeHistogram, people: list[Any], draws: int, how
 
 def maps(name: str, space: Space, people: list[Any], sizes: tuple[int, ...], draws: int) -> dict[str, float]:
     """Decoded errors with the spacing chosen beforehand."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for users in sizes:
         plan = edge_histogram(space, ALPHA, users=users, spacing=spacing_for(space, users))
         each = errors(space, plan, people, draws, HOW)
@@ -93,16 +93,16 @@ def maps(name: str, space: Space, people: list[Any], sizes: tuple[int, ...], dra
         print(f"{name} n={users:,}: {nodes}; {shown}; floors {floors[0]:.5f} {floors[1]:.5f}", flush=True)
         power = len(str(users)) - 1
         key = f"n1e{power}" if users == 10**power and power > 2 else f"n{users}"
-        found[f"{name}_{key}"] = round(each["smooth"], 5)
-    return found
+        result[f"{name}_{key}"] = round(each["smooth"], 5)
+    return result
 
 
 def over_floor(space: Space, plan: EdgeHistogram, draws: int = 30) -> float:
     """The undecoded error times alpha n/(N-1)."""
     even, source, total = np.full(space.items, 1.0 / space.items), SeededSource(11), 0.0
     for _ in range(draws):
-        drawn = noise(plan, source)[: space.items]
-        total += float(emd(space, even + drawn - drawn.mean(), even))
+        sample = noise(plan, source)[: space.items]
+        total += float(emd(space, even + sample - sample.mean(), even))
     return total / draws * ALPHA * plan.users / (space.items - 1)
 
 
@@ -124,10 +124,10 @@ def road(count: int = 150) -> tuple[Finite, Any]:
     lengths = np.sqrt(((points[sides[:, 0]] - points[sides[:, 1]]) ** 2).sum(axis=1))
     all_sides = coo_array((lengths, (sides[:, 0], sides[:, 1])), shape=(count, count)).tocsr()
     tree = minimum_spanning_tree(all_sides).tocoo()
-    kept = {tuple(sorted(pair)) for pair in zip(tree.row.tolist(), tree.col.tolist(), strict=True)}
+    subset = {tuple(sorted(pair)) for pair in zip(tree.row.tolist(), tree.col.tolist(), strict=True)}
     order = np.argsort(lengths)
-    kept |= {tuple(sides[i].tolist()) for i in order[: count + count // 10]}
-    ends = np.array(sorted(kept))
+    subset |= {tuple(sides[i].tolist()) for i in order[: count + count // 10]}
+    ends = np.array(sorted(subset))
     length = np.sqrt(((points[ends[:, 0]] - points[ends[:, 1]]) ** 2).sum(axis=1))
     graph = coo_array((length, (ends[:, 0], ends[:, 1])), shape=(count, count)).tocsr()
     paths = dijkstra(graph, directed=False)
@@ -187,11 +187,11 @@ def coverage(draws: int = 400, regions: int = 30) -> float:
         box = ((SQUARE.points >= low) & (SQUARE.points <= high)).all(axis=1)
         masks.append((near, box, near | box)[int(draw.integers(3))])
     usable = [mask for mask in masks if mask.any() and not mask.all()]
-    drawn = [truth + noise(plan, source) for _ in range(draws)]
+    samples = [truth + noise(plan, source) for _ in range(draws)]
     for mask in usable:
-        found = region_interval(plan, truth, mask)
-        wide = max(found.high - found.estimate, found.estimate - found.low)
-        held += sum(abs(float((values - truth)[mask].sum())) <= wide for values in drawn)
+        result = region_interval(plan, truth, mask)
+        wide = max(result.high - result.estimate, result.estimate - result.low)
+        held += sum(abs(float((values - truth)[mask].sum())) <= wide for values in samples)
     return held / (len(usable) * draws)
 
 
@@ -203,7 +203,7 @@ def speed() -> dict[str, float]:
     plan.draw(center)
     start = time.process_time()
     plan.draw(center)
-    found = {"release_1e5_nodes_seconds": time.process_time() - start}
+    result = {"release_1e5_nodes_seconds": time.process_time() - start}
     square = Euclidean([0, 0], [1, 1], step=1 / 300)
     places = np.clip(np.random.default_rng(0).normal(0.5, 0.15, (2000, 2)), 0, 0.999)
     weights = np.bincount(square.encode(places), weights=1.0 / np.arange(1, 2001) ** 0.9, minlength=square.items)
@@ -213,8 +213,8 @@ def speed() -> dict[str, float]:
         values = plan.decoder.weights.T @ truth + noise(plan, SeededSource(1))
         start = time.process_time()
         plan.decoder.smooth(values)
-        found[f"decode_300x300{name}_seconds"] = time.process_time() - start
-    return found
+        result[f"decode_300x300{name}_seconds"] = time.process_time() - start
+    return result
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ BARE = {
         "GROUP BY item, m"
     ),
 }
-FURTHER = ("benchmarks._engines_spark",)
+FURTHER = ("benchmarks._engines_sizes", "benchmarks._engines_spark")
 """Modules with ``measure(rows, folder, repeats) -> figures``, where their engine is there."""
 
 

@@ -20,9 +20,9 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--no-peers", action="store_true", help="leave DuckDB's and Polars' own sampling out")
     options = parser.parse_args()
-    found: dict[str, Any] = dict(_frequency.figures())
-    found |= _reduction.figures(int(options.rows), _FOLDER, repeats=options.repeats, peers=not options.no_peers)
-    finish(found)
+    result: dict[str, Any] = dict(_frequency.figures())
+    result |= _reduction.figures(int(options.rows), _FOLDER, repeats=options.repeats, peers=not options.no_peers)
+    finish(result)
 
 
 if __name__ == "__main__":

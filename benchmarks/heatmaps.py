@@ -65,24 +65,24 @@ class Peer:
 
     def onto_cells(self, weights: Any) -> Any:
         """From the order of the quadtree to that of the cells."""
-        found = np.empty(SIDE * SIDE)
-        found[self.order] = weights
-        return found / found.sum()
+        result = np.empty(SIDE * SIDE)
+        result[self.order] = weights
+        return result / result.sum()
 
-    def kept(self, noisy: Any, most: int | None) -> Any:
+    def keep_largest(self, noisy: Any, most: int | None) -> Any:
         """The largest cells of each level; the others count as empty."""
         if most is None:
             return noisy
-        found = noisy.copy()
+        result = noisy.copy()
         for level in range(LEVELS):
             here = np.flatnonzero(self.level == level)
             if len(here) > most:
-                found[here[np.argsort(noisy[here])[:-most]]] = 0.0
-        return found
+                result[here[np.argsort(noisy[here])[:-most]]] = 0.0
+        return result
 
     def own(self, noisy: Any, scale: Any, most: int | None, how: str) -> Any:
         """The histogram nearest to what was kept, by transport along the quadtree or by least squares."""
-        values = self.kept(noisy, most) * self.tree.lengths
+        values = self.keep_largest(noisy, most) * self.tree.lengths
         variances = 2.0 * (scale * self.tree.lengths) ** 2
         return self.onto_cells(decode(self.tree, values, how=how, variances=variances))
 
@@ -97,9 +97,9 @@ class Peer:
             spread = np.zeros(self.tree.items + 1)
             np.add.at(spread, self.tree.starts, v * inverse)
             np.add.at(spread, self.tree.ends, -v * inverse)
-            found = np.empty(self.tree.items)
-            found[self.order] = np.cumsum(spread[:-1])
-            return found
+            result = np.empty(self.tree.items)
+            result[self.order] = np.cumsum(spread[:-1])
+            return result
 
         dual = EntropicDual(
             noisy * inverse, self.scales.spread, self.scales.gather, forward, backward, self.scales.prior,
@@ -110,7 +110,7 @@ class Peer:
 
 def peer_errors(peer: Peer, people: list[Any], users: int, epsilon: float, draws: int) -> dict[str, float]:
     """The mean EMD of every reading of the peer, with the best shares for each."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     generator = np.random.default_rng(users)
     for share, ratio in SHARES.items():
         scale = peer.scale(epsilon, users, ratio)
@@ -127,8 +127,8 @@ def peer_errors(peer: Peer, people: list[Any], users: int, epsilon: float, draws
                 for name, weights in maps.items():
                     key = f"{name}, {share}"
                     sums[key] = sums.get(key, 0.0) + float(emd(SQUARE, weights, truth)) / (len(people) * draws)
-        found |= sums
-    return found
+        result |= sums
+    return result
 
 
 def break_even(name: str, people: list[Any], users: int, draws: int, peer: Peer) -> dict[str, float]:
@@ -149,13 +149,13 @@ def break_even(name: str, people: list[Any], users: int, draws: int, peer: Peer)
             print(f"{name} n={users:,} eps={epsilon}: peer {usable[best]:.5f} ({best}), ours {ours:.5f}", flush=True)
         if max(curve[-1] for curve in curves.values()) < ours / 1.1:
             break
-    found = {}
+    result = {}
     for lent, curve in curves.items():
         # Between two epsilons the logarithm of the error is nearly linear in that of epsilon.
         falling = np.minimum.accumulate(curve)[::-1]
         at = np.log(np.array(EPSILONS[: len(curve)]))[::-1]
-        found[lent] = round(float(np.exp(np.interp(np.log(ours), np.log(falling), at)) / ALPHA), 4)
-    return found
+        result[lent] = round(float(np.exp(np.interp(np.log(ours), np.log(falling), at)) / ALPHA), 4)
+    return result
 
 
 def flights() -> tuple[Any, int]:
@@ -189,8 +189,8 @@ def mapped(at: Any, weights: Any) -> Any:
     """Shares of 32 x 32 cells of the smallest box round all places."""
     low, high = at.min(axis=0), at.max(axis=0)
     cells = SQUARE.encode(np.clip((at - low) / (high - low), 0.0, 0.999))
-    found = np.bincount(cells, weights=weights, minlength=SQUARE.items)
-    return found / found.sum()
+    result = np.bincount(cells, weights=weights, minlength=SQUARE.items)
+    return result / result.sum()
 
 
 def main() -> None:

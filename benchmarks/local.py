@@ -26,21 +26,21 @@ print(json.dumps(found))
 """
 
 
-def client(asked: str, runs: int = 3) -> tuple[float, float]:
+def client(text: str, runs: int = 3) -> tuple[float, float]:
     """The first client and the second, each the least of several fresh processes."""
-    made = [subprocess.run([sys.executable, "-c", _REPORT, asked], capture_output=True, text=True, check=True).stdout
+    built = [subprocess.run([sys.executable, "-c", _REPORT, text], capture_output=True, text=True, check=True).stdout
             for _ in range(runs)]  # fmt: skip
-    first, second = zip(*(json.loads(line) for line in made), strict=True)
+    first, second = zip(*(json.loads(line) for line in built), strict=True)
     return min(first), min(second)
 
 
 def main() -> None:
     """Print a line for each question, and all figures as JSON."""
     figures: dict[str, float] = {}
-    for asked in ASKED:
-        first, second = client(asked)
-        print(f"{asked:30} first {first:.3f} s, next {second:.3f} s")
-        figures |= {f"{asked} first": first, f"{asked} next": second}
+    for request in ASKED:
+        first, second = client(request)
+        print(f"{request:30} first {first:.3f} s, next {second:.3f} s")
+        figures |= {f"{request} first": first, f"{request} next": second}
     finish(figures)
 
 

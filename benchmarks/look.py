@@ -18,13 +18,13 @@ from collections.abc import Callable
 import numpy as np
 
 from barrow.render import figures as fig
-from barrow.render.report import Answer, Learnt, Picture, Report, Table, report_html
+from barrow.render.report import Learnt, Picture, ReportPage, ReportTable, Section, report_html
 from benchmarks._coverage import figures as coverage
 
 Box = tuple[float, float, float, float]
 
 
-def a_map(box: Box, rows: int, columns: int, *, width: int = 720, noise: float) -> tuple[fig.Figure, Table]:
+def a_map(box: Box, rows: int, columns: int, *, width: int = 720, noise: float) -> tuple[fig.Figure, ReportTable]:
     """A map of hills over a grid, and its table."""
     lat = np.repeat(np.linspace(box[0], box[2], 2 * rows + 1)[1::2], columns)
     lon = np.tile(np.linspace(box[1], box[3], 2 * columns + 1)[1::2], rows)
@@ -37,7 +37,7 @@ def a_map(box: Box, rows: int, columns: int, *, width: int = 720, noise: float) 
     order = np.argsort(-values)[:1000]
     rows_said = [[f"{lat[i]:.2f}, {lon[i]:.2f}", fig.near(float(values[i]), "%")] for i in order]
     csv = "lat,lon,value\n" + "".join(f"{a},{b},{v}\n" for a, b, v in zip(lat, lon, values, strict=True))
-    return figure, Table(["place", "share"], rows_said, numeric=[1], total=len(values), csv=csv)
+    return figure, ReportTable(["place", "share"], rows_said, numeric=[1], total=len(values), csv=csv)
 
 
 def demo() -> str:
@@ -47,17 +47,17 @@ def demo() -> str:
     far, alphas = np.linspace(0, 1400, 200), np.geomspace(4, 500, 40)
     shares = (("everything", 1.0), ("half of it", 0.5), ("1 in 10", 0.1), ("1 in 50", 0.02))
     curves = [fig.Curve(name, far, 1 / (1 + np.exp(-np.minimum(s * (far / 250 + 0.3), 0.8)))) for name, s in shares]
-    said = [fig.Kept("all, 200 km elsewhere", 200, 0.7311, 0.69)]
+    lines = [fig.BeliefBound("all, 200 km elsewhere", 200, 0.7311, 0.69)]
     error = [fig.Curve("this study", alphas, 0.078 / alphas), fig.Curve("user-level DP", alphas, 0.0014 + 0 * alphas)]
     steps = [fig.Step("map", "3 Feb", 40.0), fig.Step("mean", "4 Mar", 46.0)]
     return report_html(
-        Report(
+        ReportPage(
             "Where aircraft flew",
             "The share of flights near each place.",
             glance=[("Are the numbers exact?", "No: each is within **± 0.2 %**.")] * 5,
-            answers=[Answer("The map", ["Shares."], [Picture(wide, "Shares.", narrow)], table)],
+            answers=[Section("The map", ["Shares."], [Picture(wide, "Shares.", narrow)], table)],
             learnt=[Learnt("all flights had been 200 km elsewhere", 0.69)] * 3,
-            belief=Picture(*(_both(lambda w: fig.belief(curves, said, worst=0.69, unit="km", width=w)))),
+            belief=Picture(*(_both(lambda w: fig.belief(curves, lines, worst=0.69, unit="km", width=w)))),
             accuracy=[Picture(*_both(lambda w: fig.tradeoff(error, here=fig.Here("now", 43, 0.0018), width=w)))],
             budget=Picture(*_both(lambda w: fig.timeline(steps, 50.0, width=w))),
             parameters=[(f"parameter {k}", str(math.pi)) for k in range(30)],
@@ -72,7 +72,7 @@ def _both(draw: Callable[[int], fig.Figure]) -> tuple[fig.Figure, str, fig.Figur
 def large() -> str:
     """A report with a map of 90,000 cells."""
     figure, table = a_map((25.0, -125.0, 50.0, -66.0), 250, 360, noise=2e-6)
-    return report_html(Report("Large", answers=[Answer("The map", pictures=[Picture(figure)], table=table)]))
+    return report_html(ReportPage("Large", answers=[Section("The map", pictures=[Picture(figure)], table=table)]))
 
 
 def timed(make: Callable[[], str]) -> tuple[list[float], int]:
@@ -126,19 +126,19 @@ def slower(question: str) -> float:
 
 def main() -> None:
     """Print a table and one JSON object."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for name, make, time_key, size_key in (
         ("report of 426 places", demo, "report_seconds", "report_kb"),
         ("report of 90,000 cells", large, "cells_90k_seconds", "cells_90k_kb"),
     ):
         seconds, size = timed(make)
         print(f"{name}: {seconds[0]:.2f} s at first, {min(seconds):.2f} s then, {size / 1000:.0f} KB")
-        found |= {time_key: round(seconds[0], 3), size_key: round(size / 1000, 1)}
+        result |= {time_key: round(seconds[0], 3), size_key: round(size / 1000, 1)}
     for question, key in (("map", "release_times"), ("distance", "release_mean_times")):
-        found[key] = round(slower(question), 3)
-        print(f"the demo's {question} is released in {found[key]:.2f} times the time without its report")
-    found |= coverage(repeats=1)
-    print(json.dumps(found))
+        result[key] = round(slower(question), 3)
+        print(f"the demo's {question} is released in {result[key]:.2f} times the time without its report")
+    result |= coverage(repeats=1)
+    print(json.dumps(result))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def release_large(folder: Path) -> float:
 def main() -> None:
     """Measure everything once."""
     warm()
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     small = Clustered.grid(6, 4, r=0.1)
     plans: dict[str, Callable[[], object]] = {
         "density_wide_seconds": lambda: on_map(20).plan("density(bandwidth='1000 km')"),
@@ -73,11 +73,11 @@ def main() -> None:
         "line_small_seconds": lambda: Study(Line(0, 100, step=1), ["all, 0.05, 0.5"], users=USERS).plan("histogram"),
     }
     for name, call in plans.items():
-        found[name] = round(seconds(call), 3)
-        print(f"{name:32} {found[name]:8.3f}", flush=True)
+        result[name] = round(seconds(call), 3)
+        print(f"{name:32} {result[name]:8.3f}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
-        found["release_us_cell20_seconds"] = round(release_large(Path(folder)), 3)
-    finish(found)
+        result["release_us_cell20_seconds"] = round(release_large(Path(folder)), 3)
+    finish(result)
 
 
 if __name__ == "__main__":

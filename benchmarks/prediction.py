@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from barrow.engines import Counts
-from barrow.questions import Plan
+from barrow.questions import Answer
+from barrow.questions.answer import number
 from barrow.study import Study
 from benchmarks._airports import airports
 from benchmarks._populations import Floats, Population, population, raw_error
@@ -34,23 +35,23 @@ def study_of(setting: dict[str, Any]) -> Study:
     return Study(space, setting["promises"], users=setting["users"], questions="histogram")
 
 
-def released(plan: Plan, people: Population, users: int, records: int) -> tuple[Floats, float]:
+def released(plan: Answer, people: Population, users: int, records: int) -> tuple[Floats, float]:
     """One real release: the shares of all items, and of people without records."""
     items, counts = people.items, people.counts
-    held = np.bincount(items, weights=counts, minlength=plan.space.items).astype(np.int64)
+    held = np.bincount(items, weights=counts, minlength=plan.terms.space.items).astype(np.int64)
     there = np.flatnonzero(held)
     sizes = np.full(len(there), records)
-    counted = Counts(there, sizes, held[there], users=users).with_users(plan.terms.users, plan.space.default_item)
-    drawn, _ = plan.draw(plan.statistics(counted))
-    tables = plan.tables(drawn)
-    nobody = sum(float(row["share"]) for row in tables.get("no_records", ()))
+    counted = Counts(there, sizes, held[there], users=users).with_users(plan.terms.users, plan.terms.space.default_item)
+    sample = plan.draw(plan.statistics(counted))
+    tables = plan.tables(sample)
+    nobody = sum(number(row, "share") for row in tables.get("no_records", ()))
     return np.array([row["share"] for row in tables["values"]]), nobody
 
 
-def error_of(plan: Plan, shares: Floats, nobody: float, people: Population, present: float) -> float:
+def error_of(plan: Answer, shares: Floats, nobody: float, people: Population, present: float) -> float:
     """How far a release is from the raw records: of people with records, and by how many others there are."""
-    inside = raw_error(plan.space.records_space, shares / shares.sum(), people.places, people.shares)
-    apart = float(plan.space.no_records_distance or 0) * plan.space.diameter
+    inside = raw_error(plan.terms.space.records_space, shares / shares.sum(), people.places, people.shares)
+    apart = float(plan.terms.space.no_records_distance or 0) * plan.terms.space.diameter
     return present * inside + abs(nobody - (1.0 - present)) * apart
 
 

@@ -21,7 +21,7 @@ from pathlib import Path
 import duckdb
 
 from barrow.ledger import Budget, Ledger, SpaceRef
-from barrow.privacy import Emd
+from barrow.promises import Emd
 from barrow.spaces import Discrete
 from barrow.study import Study, read
 from benchmarks._peers import peer_python
@@ -98,15 +98,15 @@ def against_opendp() -> dict[str, float]:
     script = Path(__file__).with_name("_opendp_release.py")
     done = subprocess.run([python, str(script), str(path), "5"], capture_output=True, text=True, check=True)
     theirs = float(json.loads(done.stdout.splitlines()[-1])["seconds"])
-    items, found = Discrete([str(i) for i in range(100)]), {}
+    items, result = Discrete([str(i) for i in range(100)]), {}
     with tempfile.TemporaryDirectory() as folder:
         for name, renderers in {"opendp_1e6": None, "opendp_1e6_without_report": ()}.items():
             studies = [study(path, 10_000, items, Path(folder)) for _ in range(10)]
             times = [_seconds(partial(one.release, renderers=renderers)) for one in studies]
             ours = statistics.median(times[1:])
-            found[name] = round(theirs / ours, 2)
+            result[name] = round(theirs / ours, 2)
             print(f"{name}: release {ours:.3f} s, OpenDP {theirs:.3f} s, ratio {theirs / ours:.1f}")
-    return found
+    return result
 
 
 def main() -> None:

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from barrow.collect import tokens
-from barrow.collect.admission import attest, said_of
+from barrow.collect.admission import attest, signed_message
 from barrow.collect.analyser import open_batch
 from barrow.collect.batches import read_batch, write_batch
 from barrow.collect.card import Card, make_card
 from barrow.collect.keys import new_key, public_bytes
-from barrow.collect.pool import Pool
+from barrow.collect.pool import MessagePool
 from barrow.collect.sealing import SEALED_BYTES, seal
 from barrow.study import Study
 from benchmarks._timing import finish
@@ -45,8 +45,8 @@ _MOODS = "discrete(labels=['calm', 'glad', 'sad', 'tense', 'tired', 'bored', 'pr
 
 def _study(users: int, model: str = "shuffle", alpha: str = "1") -> Study:
     delta = {"delta": "1e-9"} if model == "shuffle" else {}
-    asked = [f"frequency(items={_ITEMS})"]
-    return Study(_MOODS, alpha=alpha, users=users, model=model, dataset="moods", questions=asked, **delta)  # type: ignore[arg-type]
+    texts = [f"frequency(items={_ITEMS})"]
+    return Study(_MOODS, alpha=alpha, users=users, model=model, dataset="moods", questions=texts, **delta)  # type: ignore[arg-type]
 
 
 def _each(work: Callable[[], object], count: int) -> float:
@@ -60,21 +60,21 @@ def _each(work: Callable[[], object], count: int) -> float:
 
 def costs(card: Card, keys: dict[str, Any]) -> dict[str, float]:
     """Processor seconds of one message, by part."""
-    issuer, said = keys["issuer"], said_of(card.digest, bytes(SEALED_BYTES))
+    issuer, text = keys["issuer"], signed_message(card.digest, bytes(SEALED_BYTES))
     public, to = issuer.public_key(), public_bytes(keys["analyser"])
-    made = tokens.blind(public, said)
-    answer = tokens.sign(issuer, made.request)
-    signature = tokens.finalize(public, said, made, answer)
-    front, attested = keys["front"].public_key(), keys["front"].sign(said)
+    built = tokens.blind(public, text)
+    answer = tokens.sign(issuer, built.request)
+    signature = tokens.finalize(public, text, built, answer)
+    front, attested = keys["front"].public_key(), keys["front"].sign(text)
     channel, ids = card.survey.channel, np.array([0, 3])
     return {
         "client_draw": _each(lambda: channel.report(ids), 300) / _ITEMS,
         "client_seal": _each(lambda: seal(card.digest, to, 3), 500),
-        "client_token": _each(lambda: tokens.blind(public, said), 100)
-        + _each(lambda: tokens.finalize(public, said, made, answer), 100),
-        "issuer_sign": _each(lambda: tokens.sign(issuer, made.request), 60),
-        "shuffler_verify": _each(lambda: tokens.verify(public, said, made.prefix, signature), 500),
-        "front_verify": _each(lambda: front.verify(attested, said), 500),
+        "client_token": _each(lambda: tokens.blind(public, text), 100)
+        + _each(lambda: tokens.finalize(public, text, built, answer), 100),
+        "issuer_sign": _each(lambda: tokens.sign(issuer, built.request), 60),
+        "shuffler_verify": _each(lambda: tokens.verify(public, text, built.prefix, signature), 500),
+        "front_verify": _each(lambda: front.verify(attested, text), 500),
     }  # fmt: skip
 
 
@@ -93,9 +93,9 @@ def _apart(work: Callable[..., None], *arguments: Any) -> tuple[float, float]:
     process = context.Process(target=run)
     process.start()
     theirs.close()
-    found: tuple[float, float] = ours.recv()
+    result: tuple[float, float] = ours.recv()
     process.join()
-    return found
+    return result
 
 
 def _random_items(count: int) -> Iterator[bytes]:
@@ -110,7 +110,7 @@ def _mix(place: Path, count: int) -> None:
 
 
 def _store(place: Path, count: int) -> None:
-    pool = Pool(place, "sha256:0", _ITEM)
+    pool = MessagePool(place, "sha256:0", _ITEM)
     for start in range(0, count, 1000):
         pool.add(list(_random_items(min(1000, count - start))))
     pool.close()
@@ -125,7 +125,7 @@ Growth = dict[str, dict[int, dict[str, float]]]
 
 def growth(card: Card, keys: dict[str, Any], most: int, stored: int, opened: int) -> Growth:
     """Microseconds for each message and MiB in all, as messages grow tenfold."""
-    found: Growth = {"mix": {}, "store": {}, "open": {}}
+    growth: Growth = {"mix": {}, "store": {}, "open": {}}
     to = public_bytes(keys["analyser"])
     with tempfile.TemporaryDirectory(prefix="barrow-scale-") as name:
         place = Path(name)
@@ -140,12 +140,12 @@ def growth(card: Card, keys: dict[str, Any], most: int, stored: int, opened: int
                     seconds, memory = _apart(_open, card, file, keys["analyser"])
                 else:
                     seconds, memory = _apart(_mix if part == "mix" else _store, file, count)
-                found[part][count] = {"us": 1e6 * seconds / count, "mib": memory}
-                said = f"{part:6} {count:>12,}: {1e6 * seconds / count:7.2f} us a message, {memory:6.1f} MiB"
-                print(said, file=sys.stderr, flush=True)
+                growth[part][count] = {"us": 1e6 * seconds / count, "mib": memory}
+                text = f"{part:6} {count:>12,}: {1e6 * seconds / count:7.2f} us a message, {memory:6.1f} MiB"
+                print(text, file=sys.stderr, flush=True)
                 for left in place.glob(f"{part}-*"):
                     left.unlink()
-    return found
+    return growth
 
 
 def flatness(sizes: dict[int, dict[str, float]]) -> float:
@@ -187,8 +187,8 @@ def accuracy(most: int) -> list[dict[str, float]]:
                 "error_local": local.error,
             }
         )
-        said = f"alpha0 {rows[-1]['alpha0']:.3f}, EMD {mixed.error:.3g} mixed, {local.error:.3g} local"
-        print(f"{users:>14,} people: {said}", file=sys.stderr, flush=True)
+        text = f"alpha0 {rows[-1]['alpha0']:.3f}, EMD {mixed.error:.3g} mixed, {local.error:.3g} local"
+        print(f"{users:>14,} people: {text}", file=sys.stderr, flush=True)
     return rows
 
 
@@ -201,8 +201,8 @@ def main() -> None:
     )
     parser.add_argument("--opened", type=int, default=10**5, help="messages to open")
     parser.add_argument("--people", type=int, default=10**9, help="up to which accuracy is predicted")
-    asked = parser.parse_args()
-    if min(asked.most, asked.stored, asked.opened) < 10_000:
+    request = parser.parse_args()
+    if min(request.most, request.stored, request.opened) < 10_000:
         parser.error("growth is measured from 10,000 messages on: --most, --stored and --opened are at least that")
     keys = {name: new_key(name) for name in ("signer", "analyser", "issuer", "front")}
     keys["mixer"] = new_key("shuffler")
@@ -211,17 +211,17 @@ def main() -> None:
     card = make_card(_study(1000), issuer=keys["issuer"], **several)
     attested = make_card(_study(1000), front=keys["front"], **several)
     cost = costs(card, keys)
-    sizes = growth(attested, keys, asked.most, asked.stored, asked.opened)
+    sizes = growth(attested, keys, request.most, request.stored, request.opened)
     for name, part in (("shuffler_store", "store"), ("shuffler_mix", "mix"), ("analyser_open", "open")):
         cost[name] = sizes[part][max(sizes[part])]["us"] * 1e-6
     finish(
         {
             "microseconds": {name: round(1e6 * seconds, 2) for name, seconds in cost.items()},
             "growth": sizes,
-            "flatness": {part: round(flatness(found), 2) for part, found in sizes.items()},
-            "most_mib": max(value["mib"] for found in sizes.values() for value in found.values()),
+            "flatness": {part: round(flatness(result), 2) for part, result in sizes.items()},
+            "most_mib": max(value["mib"] for result in sizes.values() for value in result.values()),
             "billion_a_day": a_billion(cost),
-            "accuracy": accuracy(asked.people),
+            "accuracy": accuracy(request.people),
         }
     )
 

@@ -23,7 +23,7 @@ from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
 from barrow.randomisers import gkrr
 from barrow.spaces import Clustered, Discrete, EdgeTree, Line, Tree, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 Draw = Callable[[int], Floats]
 DECODERS = {"top_down": "top_down", "nearest": "nearest", "shrunk": "empirical_bayes"}
@@ -69,19 +69,19 @@ def paper(repeats: int) -> list[dict[str, object]]:
                 plan = tree_histogram(space, alpha, "1e-9", users=10_000, model=model, noise=law)
                 for name in ("Dirichlet(1)", "Dirichlet(0.1)"):
                     draw = populations(generator)[name]
-                    found: dict[str, list[float]] = {how: [] for how in ("raw", *HOW)}
+                    result: dict[str, list[float]] = {how: [] for how in ("raw", *HOW)}
                     for _ in range(repeats):
                         # 1e4 users with 1e3 items each: the mean over users is what is to be found.
                         truth = generator.multinomial(10**7, draw(space.items)) / 1e7
                         exact = edge_values(tree, truth)
                         values = exact + noise(plan, source)
-                        found["raw"].append(float(np.abs(values - exact).sum()))
+                        result["raw"].append(float(np.abs(values - exact).sum()))
                         for how in HOW:
-                            made = decode(
+                            built = decode(
                                 tree, values, how=DECODERS[how], variances=plan.variance, distribution=plan.distribution
                             )
-                            found[how].append(float(np.abs(edge_values(tree, made) - exact).sum()))
-                    means = {how: float(np.mean(x)) for how, x in found.items()}
+                            result[how].append(float(np.abs(edge_values(tree, built) - exact).sum()))
+                    means = {how: float(np.mean(x)) for how, x in result.items()}
                     shown = " ".join(f"{means[how]:.6f}" for how in HOW)
                     print(f"{s}x{t} {r} {alpha} {model} {law} {name}: {means['raw']:.6f} | {shown}", flush=True)
                     rows.append(
@@ -102,16 +102,16 @@ def itemwise(repeats: int) -> list[dict[str, object]]:
             alpha0 = max(theorem_alpha0_lower(25, reports=reports, items=1000, delta="1e-9") or 0.0, 25 / 1000)
             randomiser = gkrr(space, alpha0)
             estimator = FrequencyEstimator(item_wise(randomiser, items=1000, users=10_000))
-            found: dict[str, list[float]] = {how: [] for how in ("raw", *HOW[:2])}
+            result: dict[str, list[float]] = {how: [] for how in ("raw", *HOW[:2])}
             for _ in range(repeats):
                 held = generator.multinomial(10**7, generator.dirichlet(np.ones(space.items)))
                 exact = edge_values(tree, held / 1e7)
                 values = edge_values(tree, estimator.estimate(randomiser.from_counts(held, source=source)))
-                found["raw"].append(float(np.abs(values - exact).sum()))
+                result["raw"].append(float(np.abs(values - exact).sum()))
                 for how in HOW[:2]:
-                    made = decode(tree, values, how=how)
-                    found[how].append(float(np.abs(edge_values(tree, made) - exact).sum()))
-            means = {how: float(np.mean(x)) for how, x in found.items()}
+                    built = decode(tree, values, how=how)
+                    result[how].append(float(np.abs(edge_values(tree, built) - exact).sum()))
+            means = {how: float(np.mean(x)) for how, x in result.items()}
             print(
                 f"{s}x{t} {r} {model}: {means['raw']:.5f} | {means['top_down']:.5f} {means['nearest']:.5f}", flush=True
             )
@@ -140,8 +140,8 @@ def decoders(repeats: int) -> dict[str, dict[str, float]]:
                     exact = edge_values(tree, draw(tree.items))
                     values = exact + generator.laplace(scale=scale, size=tree.edges)
                     for how in HOW:
-                        made = decode(tree, values, how=DECODERS[how], variances=2 * scale**2)
-                        errors[how].append(float(np.abs(edge_values(tree, made) - exact).sum()))
+                        built = decode(tree, values, how=DECODERS[how], variances=2 * scale**2)
+                        errors[how].append(float(np.abs(edge_values(tree, built) - exact).sum()))
                 for how in HOW:
                     ratio = float(np.mean(errors[how]) / np.mean(errors["top_down"]))
                     key = "on a line" if tree.path else name
@@ -163,25 +163,25 @@ def decoders(repeats: int) -> dict[str, dict[str, float]]:
 def speed() -> dict[str, float]:
     """Seconds to decode a million leaves, and a line of a million points."""
     generator = np.random.default_rng(3)
-    found = {}
+    result = {}
     space = Clustered.grid(1000, 1000, r=0.05)
     start = time.perf_counter()
     tree_histogram(space, 25, users=10_000)
-    found["plan_1e6_seconds"] = time.perf_counter() - start
+    result["plan_1e6_seconds"] = time.perf_counter() - start
     tree = edge_tree(space)
     exact = edge_values(tree, generator.dirichlet(np.full(tree.items, 0.1)))
     values = exact + generator.laplace(scale=4e-8, size=tree.edges)
     for how in HOW:
         start = time.perf_counter()
         decode(tree, values, how=DECODERS[how], variances=2 * 4e-8**2)
-        found[f"decode_1e6_seconds_{how}"] = time.perf_counter() - start
+        result[f"decode_1e6_seconds_{how}"] = time.perf_counter() - start
     line = edge_tree(Line(0, 1, step=1e-6))
     noisy = edge_values(line, np.full(line.items, 1e-6)) + generator.laplace(scale=1e-9, size=line.edges)
     start = time.perf_counter()
     decode(line, noisy)
-    found["decode_line_1e6_seconds"] = time.perf_counter() - start
-    found["decode_1e6_seconds"] = found["decode_1e6_seconds_shrunk"]
-    return found
+    result["decode_line_1e6_seconds"] = time.perf_counter() - start
+    result["decode_1e6_seconds"] = result["decode_1e6_seconds_shrunk"]
+    return result
 
 
 def main() -> None:

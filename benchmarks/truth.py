@@ -34,7 +34,7 @@ SOURCES = {
     "one release of each setting through study.release with a ledger, tables and statement read back": [
         "before_within", "before_most_within", "error_after of that release, and its intervals of items",
     ],
-    "more draws of the same plan with the system's noise (plan.noise, plan.decoded, plan.shares_of, plan.own_error)": [
+    "more draws of the same plan with the system's noise (plan.noise, plan.decoded, released_shares, error_after)": [
         "true errors", "after_within", "coverages", "decoder_vs_best", "merged_any_miss", "median_*",
     ],
 }  # fmt: skip
@@ -68,15 +68,15 @@ def settings_of(of: RealSet, draws: Draws, sizes: Sequence[int] | None = None) -
 
 def hard(draws: Draws, sizes: Sequence[int]) -> list[Setting]:
     """The four extremes, released like real sets."""
-    found = []
+    results = []
     for name, shares in extremes().items():
         for users in sizes:
             values = np.random.default_rng(users).choice(len(shares), users, p=shares).astype(np.float64)
             where = f"line(low=0, high={len(shares) - 1}, step=1)"
             of = RealSet(name, "line", where, lambda v=values: (np.arange(len(v)), (v,)), True)  # type: ignore[misc]
             terms = {"alpha": 3 * (len(shares) - 1)}
-            found.append(Setting(of, "histogram(mechanism='cells')", terms, users, draws))
-    return found
+            results.append(Setting(of, "histogram(mechanism='cells')", terms, users, draws))
+    return results
 
 
 def _share(held: Iterable[bool]) -> float | None:
@@ -133,7 +133,7 @@ def figures_of(rows: Sequence[Found]) -> dict[str, Any]:
     known = everything.figures()
     medians = [row.median for row in rows if row.median]
     times = [median["times_a_share"] for median in medians]
-    asked = sum(median["releases"] for median in medians)
+    request = sum(median["releases"] for median in medians)
     return {
         "settings": len(rows),
         "before_within": _share(0.25 <= row.true[0] / row.about[0] <= 1.25 for row in rows),
@@ -154,8 +154,8 @@ def figures_of(rows: Sequence[Found]) -> dict[str, Any]:
         "median_probability_width": round(float(np.mean(times)), 3) if times else None,
         "median_probability_width_most": max(times, default=None),
         "median_people_inside_most": max((median["people_inside"] for median in medians), default=None),
-        "median_coverage": round(sum(median["held"] for median in medians) / asked, 4) if asked else None,
-        "median_releases": asked,
+        "median_coverage": round(sum(median["held"] for median in medians) / request, 4) if request else None,
+        "median_releases": request,
         "merged_any_miss": _misses(rows),
     }
 
@@ -204,10 +204,10 @@ def run(settings: Iterable[Setting], processes: int = 1) -> list[Found]:
     _ASKED[:] = settings
     rows: list[Found] = []
     if processes == 1:
-        found: Iterable[Found] = map(_numbered, range(len(_ASKED)))
+        founds: Iterable[Found] = map(_numbered, range(len(_ASKED)))
     else:
-        found = get_context("fork").Pool(processes).imap(_numbered, range(len(_ASKED)))
-    for row in found:
+        founds = get_context("fork").Pool(processes).imap(_numbered, range(len(_ASKED)))
+    for row in founds:
         rows.append(row)
         print(_told(row), file=sys.stderr, flush=True)
     return rows
@@ -231,11 +231,11 @@ def main() -> None:
         sets = [one for one in sets if one.name in few]
         draws = {"line": Draws(20, 20, 2), "map": Draws(20, 2, 1), "tree": Draws(20, 20, 2), "product": Draws(20, 2, 1)}
     sizes = PEOPLE[:2] if given.quick else (*PEOPLE, 100_000)
-    kept = [one for one in sets if given.only in ("", one.kind)]
-    asked = [setting for one in kept for setting in settings_of(one, draws[one.kind])]
+    subset = [one for one in sets if given.only in ("", one.kind)]
+    requests = [setting for one in subset for setting in settings_of(one, draws[one.kind])]
     made_up = hard(draws["line"], sizes) if given.only in ("", "line") else []
-    rows = run([*asked, *made_up], given.processes)
-    finish(report(rows[: len(asked)], rows[len(asked) :]))
+    rows = run([*requests, *made_up], given.processes)
+    finish(report(rows[: len(requests)], rows[len(requests) :]))
 
 
 if __name__ == "__main__":

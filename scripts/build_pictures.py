@@ -12,9 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from barrow.questions.answer import Sample
 from barrow.render import figures as fig
 from barrow.render.figures.svg import Floats
-from barrow.render.values import values_figure
+from barrow.render.released import values_figure
 from barrow.study.statement import make_statement
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
@@ -170,8 +171,8 @@ def learnt(width: int = 720) -> fig.Figure:
 
     shares = (("everything", 1.0), ("half of it", 0.5), ("1 in 10", 0.1), ("1 in 50", 0.02))
     promises = [
-        fig.Kept("1 flight of 50 had been 1,000 km elsewhere", 1000, 0.525, float(odds(0.02)[142])),
-        fig.Kept("all flights had been 200 km elsewhere", 200, 0.73106, 0.6932),
+        fig.BeliefBound("1 flight of 50 had been 1,000 km elsewhere", 1000, 0.525, float(odds(0.02)[142])),
+        fig.BeliefBound("all flights had been 200 km elsewhere", 200, 0.73106, 0.6932),
     ]
     curves = [fig.Curve(name, far, odds(share)) for name, share in shares]
     return fig.belief(curves, promises, worst=0.6932, unit="km", width=width)
@@ -204,9 +205,9 @@ def grown() -> fig.Figure:
 
 def spent() -> fig.Figure:
     """The ledger."""
-    said = [("map of visits", "3 Feb", 40.0), ("mean distance", "24 Feb", 46.0), ("hours of the day", "4 Apr", 68.0)]
-    said += [("map, 2 km", "19 Apr", 86.0), ("kinds of places", "23 Jun", 116.0)]
-    return fig.timeline([fig.Step(*step) for step in said], 150.0)
+    lines = [("map of visits", "3 Feb", 40.0), ("mean distance", "24 Feb", 46.0), ("hours of the day", "4 Apr", 68.0)]
+    lines += [("map, 2 km", "19 Apr", 86.0), ("kinds of places", "23 Jun", 116.0)]
+    return fig.timeline([fig.Step(*step) for step in lines], 150.0)
 
 
 def dots() -> fig.Figure:
@@ -214,7 +215,7 @@ def dots() -> fig.Figure:
     return fig.hundred(0.6932)
 
 
-def example_of(name: str, asked: str, title: str) -> fig.Figure:
+def example_of(name: str, text: str, title: str) -> fig.Figure:
     """A release of bundled data as it might be: its noise has a fixed seed, so it is no release and protects nobody."""
     from dataclasses import replace
 
@@ -224,10 +225,10 @@ def example_of(name: str, asked: str, title: str) -> fig.Figure:
     example = EXAMPLES[name]
     study = example.study(Path("nowhere"))
     data = replace(study.data, source=str(bundled(example.files[0])))
-    plan = study.plan(asked)
+    plan = study.plan(text)
     counts = data.count(data.engine(), study.space, study.users)
     values = plan.noise.draw(plan.statistics(counts), SeededSource(2013)).values
-    return values_figure(make_statement(study, plan), plan.tables(values), study.space, title=title)
+    return values_figure(make_statement(study, plan), plan.tables(Sample(values)), study.space, title=title)
 
 
 def flights() -> fig.Figure:
@@ -246,7 +247,6 @@ def commutes() -> fig.Figure:
     """The histogram of docs/index.md: its made-up records, its promises, and noise of a fixed seed."""
     from barrow import Study, read
     from barrow.noise.source import SeededSource
-    from barrow.questions.histogram import HistogramDraw
 
     usual = (15, 25, 25, 40, 55)
     rows = [
@@ -261,8 +261,8 @@ def commutes() -> fig.Figure:
     study = Study(space, promises, users=1200, dataset="commutes", missing="no records")
     plan = study.plan("histogram")
     noisy = plan.noise.draw(plan.statistics(data.count(data.engine(), study.space, 1200)), SeededSource(2026)).values
-    tables = plan.tables(HistogramDraw(noisy, plan.made.decode(noisy)))
-    return values_figure(make_statement(study, plan), tables, plan.space, title="Minutes to work")
+    tables = plan.tables(Sample(noisy))
+    return values_figure(make_statement(study, plan), tables, plan.terms.space, title="Minutes to work")
 
 
 def anyone() -> fig.Figure:

@@ -38,22 +38,22 @@ def changed_files(base: str = "main") -> list[str]:
 @cache
 def imported(path: Path) -> frozenset[str]:
     """The modules of the package that a file imports, and what it imports from them."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("barrow."):
-            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+            texts |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
         elif isinstance(node, ast.Import):
-            found |= {name.name for name in node.names if name.name.startswith("barrow.")}
-    return frozenset(found)
+            texts |= {name.name for name in node.names if name.name.startswith("barrow.")}
+    return frozenset(texts)
 
 
 def importers(folder: str) -> list[str]:
     """The folders that import one, from the one that does so in the most files."""
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for path in (ROOT / _PACKAGE).glob("*/**/*.py"):
         own = path.relative_to(ROOT / _PACKAGE).parts[0]
-        found[own] += own != folder and folder in {module.split(".")[1] for module in imported(path)}
-    return [name for name, files in found.most_common() if files]
+        counter[own] += own != folder and folder in {module.split(".")[1] for module in imported(path)}
+    return [name for name, files in counter.most_common() if files]
 
 
 def chosen(changed: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -80,8 +80,8 @@ def chosen(changed: Iterable[str]) -> tuple[list[str], list[str]]:
     order += [name for name in elsewhere if dotted & imported(ROOT / name)][:_ELSEWHERE]
     if any(name.endswith(".md") for name in changed):
         order.append("tests/test_docs.py")
-    kept = [name for name in dict.fromkeys(order) if (ROOT / name).exists()]
-    return sorted(kept, key=_is_heavy), [f"tests/{folder}" for folder in others]
+    subset = [name for name in dict.fromkeys(order) if (ROOT / name).exists()]
+    return sorted(subset, key=_is_heavy), [f"tests/{folder}" for folder in others]
 
 
 def _is_heavy(name: str) -> bool:

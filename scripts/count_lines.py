@@ -55,10 +55,10 @@ def sources(folder: str, commit: str | None) -> Iterator[tuple[str, str]]:
 
 def counted(folder: str, commit: str | None = None) -> dict[str, int]:
     """Lines of code of each folder, and of the files beside them."""
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for name, source in sources(folder, commit):
-        found[name.partition("/")[0] if "/" in name else "."] += code_lines(source)
-    return dict(sorted(found.items()))
+        counter[name.partition("/")[0] if "/" in name else "."] += code_lines(source)
+    return dict(sorted(counter.items()))
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -69,17 +69,17 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args(arguments)
     try:
-        found = counted(options.folder.rstrip("/"), options.at)
+        result = counted(options.folder.rstrip("/"), options.at)
     except subprocess.CalledProcessError as error:
         parser.error(error.stderr.decode().strip())
-    if not found:
+    if not result:
         parser.error(f"no Python files in {options.folder!r}")
-    total = sum(found.values())
+    total = sum(result.values())
     if options.json:
-        print(json.dumps({"folder": options.folder, "at": options.at, "lines": found, "total": total}))
+        print(json.dumps({"folder": options.folder, "at": options.at, "lines": result, "total": total}))
         return
-    width = max(map(len, [*found, "total"]))
-    for name, lines in [*found.items(), ("total", total)]:
+    width = max(map(len, [*result, "total"]))
+    for name, lines in [*result.items(), ("total", total)]:
         print(f"{name:<{width}}  {lines:>7,}")
 
 

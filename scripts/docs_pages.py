@@ -27,9 +27,9 @@ def commands_page() -> str:
         parts.append(f"## {' '.join(path)}\n\n```text\n{command.get_help(context)}\n```\n")
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
-                found = command.get_command(context, name)
-                if found is not None and not found.hidden:
-                    add(found, [*path, name], context)
+                result = command.get_command(context, name)
+                if result is not None and not result.hidden:
+                    add(result, [*path, name], context)
 
     add(cli, ["barrow"], None)
     return "\n".join(parts)
@@ -54,9 +54,9 @@ def schemas_page() -> str:
         "`statement.schema.json` and `event.schema.json` beside this page. Numbers that a guarantee depends on are "
         "exact texts (`25`, `0.2`, `1e-12`, `1/30`). What a kind of question says stands under `answer`.\n"
     ]
-    said, events = statement_schema()["$defs"], event_schema()["$defs"]
-    for name in [name for name, schema in said.items() if "properties" in schema and name not in events]:
-        lines += _table(name, said[name])
+    statement, events = statement_schema()["$defs"], event_schema()["$defs"]
+    for name in [name for name, schema in statement.items() if "properties" in schema and name not in events]:
+        lines += _table(name, statement[name])
     for name in list(events)[1:]:
         lines += _table(f"Event: {name}", events[name])
     return "\n".join(lines)
@@ -97,7 +97,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Mkdocs calls this with the pages that it found."""
     from mkdocs.structure.files import File
 
-    made = {
+    built = {
         "reference/commands.md": commands_page(),
         "reference/study-file.md": study_page(),
         "reference/study.schema.json": json.dumps(msgspec.json.schema(StudyFile), indent=2) + "\n",
@@ -106,6 +106,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/event.schema.json": json.dumps(event_schema(), indent=2) + "\n",
         "reference/api.md": api_page(),
     }
-    for path, content in made.items():
+    for path, content in built.items():
         files.append(File.generated(config, path, content=content))
     return files

@@ -12,7 +12,7 @@ _DOCTEST = re.compile(r"((?:^ *>>> .*\n?)(?:^ *\S.*\n?)*)", re.MULTILINE)
 
 def fenced(text: str) -> str:
     """Each doctest, up to the next empty line, inside a fence."""
-    return _DOCTEST.sub(lambda found: f"```python\n{found[1].rstrip()}\n```\n", text)
+    return _DOCTEST.sub(lambda result: f"```python\n{result[1].rstrip()}\n```\n", text)
 
 
 class DoctestFences(griffe.Extension):

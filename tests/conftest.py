@@ -15,11 +15,11 @@ import pytest
 def browser():
     """Debian's chromium, driven by playwright, which downloads no browser of its own."""
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
+    result = shutil.which("chromium") or shutil.which("chromium-browser")
+    if result is None:
         pytest.skip("chromium is not installed")
     with playwright.sync_playwright() as driver:
-        started = driver.chromium.launch(executable_path=found, args=["--no-sandbox"] if os.geteuid() == 0 else [])
+        started = driver.chromium.launch(executable_path=result, args=["--no-sandbox"] if os.geteuid() == 0 else [])
         yield started
         started.close()
 

@@ -28,8 +28,8 @@ recovery_init_sync_method = syncfs
 
 def binaries() -> Path | None:
     """Where initdb and postgres are."""
-    found = shutil.which("initdb")
-    places = [*_PLACES, Path(found).parent] if found else _PLACES
+    result = shutil.which("initdb")
+    places = [*_PLACES, Path(result).parent] if result else _PLACES
     return next((place for place in places if (place / "initdb").exists() and (place / "postgres").exists()), None)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import pkgutil
 import re
 import shlex
 import tomllib
+from importlib import import_module
 from pathlib import Path
 
 import click
@@ -14,8 +16,9 @@ import duckdb
 import pytest
 
 from barrow.cli.main import _COMMANDS, cli
+from barrow.cli.study_options import with_numbers
 from barrow.errors import ParameterError
-from barrow.policy.policy import to_promise
+from barrow.promises.policy import to_promise
 from barrow.questions import to_question
 from barrow.study.file import read_study
 
@@ -41,10 +44,10 @@ def test_examples_run(page, tmp_path, monkeypatch):
 @pages
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-        made = (
+        built = (
             page.parent / target
         ).resolve().parent == ROOT / "docs" / "reference"  # those the build of the site checks
-        if "://" not in target and not made:
+        if "://" not in target and not built:
             assert (page.parent / target).exists(), target
 
 
@@ -69,12 +72,12 @@ def check_command(line: str) -> None:
     context = click.Context(cli, info_name="barrow")
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
         name = words.pop(0)
-        found = command.get_command(context, name)
-        if found is None:
+        result = command.get_command(context, name)
+        if result is None:
             raise click.UsageError(f"No such command: {name}")
-        command, context = found, click.Context(found, info_name=name, parent=context)
+        command, context = result, click.Context(result, info_name=name, parent=context)
     given, _, _ = command.make_parser(context).parse_args([word for word in words if word not in ("…", "", "...")])
-    for text in given.get("questions") or []:
+    for text in with_numbers(given).get("questions") or []:
         to_question(text)
     for text in given.get("promises") or []:
         to_promise(text)
@@ -101,20 +104,20 @@ def test_command_lines_exist(page):
     ],
 )
 def test_wrong_command_lines_are_seen(line):
-    (found,) = commands(f"```console\n$ {line}\n```\n")
+    (result,) = commands(f"```console\n$ {line}\n```\n")
     with pytest.raises((click.ClickException, ParameterError)):
-        check_command(found)
+        check_command(result)
 
 
 def studies(text: str) -> list[str]:
     """The studies of a page; what is a part of one is completed."""
-    found = []
+    results = []
     for block in (block for kind, block in _FENCE.findall(text) if kind == "toml"):
         given = tomllib.loads(block)
         rest = "" if "dataset" in given else 'dataset = "x"\nusers = 100\nalpha = 3\ndelta = 1e-9\n'
         space = "" if "space" in given else '[space]\nkind = "clustered"\nshape = [3, 4]\nr = 0.1\n'
-        found.append(rest + block + "\n" + space)
-    return found
+        results.append(rest + block + "\n" + space)
+    return results
 
 
 @pages
@@ -132,8 +135,8 @@ def test_studies_are_read(page, tmp_path, monkeypatch):
 def test_proofs_name_their_code_and_their_second_route(page):
     line = page.read_text().splitlines()[2]
     code, _, tests = line.removeprefix("Code: ").partition(". Second route: ")
-    for said, folder in ((code, ROOT / "src" / "barrow"), (tests, ROOT)):
-        names = re.findall(r"`([\w/]+\.py)`", said)
+    for text, folder in ((code, ROOT / "src" / "barrow"), (tests, ROOT)):
+        names = re.findall(r"`([\w/]+\.py)`", text)
         assert names, line
         assert all((folder / name).exists() for name in names), line
 
@@ -173,3 +176,25 @@ def test_every_command_has_a_docs_section():
     text = "".join(page.read_text() for page in PAGES)
     for name in _COMMANDS:
         assert f"barrow {name}" in text
+
+
+def glossary_names(text: str) -> set[str]:
+    """The names of the Python library that the tables of the glossary list."""
+    return set(re.findall(r"^\| `(\w+)` \| \S", text.partition("## Names in `barrow`")[2], re.MULTILINE))
+
+
+def public_names() -> set[str]:
+    """Classes, functions and constants that users may import; submodules and the version are no names of things."""
+    listed: set[str] = set()
+    for package in ("barrow", "barrow.spaces", "barrow.questions", "barrow.testing"):
+        module = import_module(package)
+        names = getattr(module, "__all__", None) or [name for name in dir(module) if not name.startswith("_")]
+        listed |= {name for name in names if not inspect.ismodule(getattr(module, name))}
+    return listed - {"__version__"}
+
+
+def test_the_glossary_lists_every_public_name():
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    assert len(public_names()) > 90
+    assert glossary_names(text) == public_names()
+    assert glossary_names(text.replace("| `Study` |", "| Study |")) == public_names() - {"Study"}

@@ -12,7 +12,7 @@ BOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
 
 
 def test_there_is_one_for_each_use_case():
-    assert [book.stem for book in BOOKS] == ["graphs", "places", "words"]
+    assert [state.stem for state in BOOKS] == ["graphs", "places", "words"]
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=lambda p: p.stem)

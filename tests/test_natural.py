@@ -110,16 +110,10 @@ Study(None, alpha=1)
 Study(object(), alpha=1)
 Study([], alpha=1)
 Study(7)
-Study(ages, alpha=1, user=5)
-Policy(ages, promise=["all, 5 years, 1"])
-Promise("all", "5 years", epsilom=1)
-Density(bandwith="1 km")
 Density(bandwidth=None)
 Function(None)
 Distance(None)
 Projection(None)
-Mean(7)
-Histogram(7)
 Model("centre")
 Source(7)
 read("x.csv", user=None, item="age")
@@ -287,6 +281,15 @@ def test_what_is_wrong_is_a_barrow_error(line):
     with pytest.raises(BarrowError) as error:
         eval(line, dict(NAMES))
     assert error.value.fix
+
+
+@pytest.mark.parametrize("line", ["Study(ages, alpha=1, user=5)", 'Density(bandwith="1 km")', "Mean(7)"])
+def test_arguments_that_a_constructor_does_not_have_are_python_errors(line):
+    """In Python itself; a text or a file is answered with the nearest name."""
+    with pytest.raises(TypeError, match=r"unexpected keyword argument '(user|bandwith)'|takes 1 positional argument"):
+        eval(line, dict(NAMES))
+    with pytest.raises(BarrowError, match=r"Density has no option 'bandwith'\. Did you mean 'bandwidth'"):
+        barrow.Study(NAMES["ages"], alpha=1, questions="density(bandwith='1 km')")
 
 
 def test_studies_with_frames_compare():

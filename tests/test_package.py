@@ -22,6 +22,7 @@ SOURCE = ROOT / "src" / "barrow"
 HEAVY = ("scipy.stats", "ot", "duckdb", "pandas", "polars", "pyarrow", "pyspark", "torch", "flint", "rich")
 
 PUBLIC = [
+    "Answer",
     "BarrowError",
     "Budget",
     "Circle",
@@ -44,6 +45,7 @@ PUBLIC = [
     "Frequency",
     "Function",
     "Graph",
+    "Grouping",
     "Guarantee",
     "Hexagons",
     "Histogram",
@@ -55,7 +57,7 @@ PUBLIC = [
     "MissingExtraError",
     "Model",
     "ParameterError",
-    "Plan",
+    "Person",
     "Policy",
     "Product",
     "Projection",
@@ -72,6 +74,7 @@ PUBLIC = [
     "Space",
     "Spread",
     "Study",
+    "Total",
     "Tree",
     "UserLevel",
     "Week",
@@ -83,6 +86,7 @@ PUBLIC = [
     "read_study",
     "space_from_spec",
     "verify",
+    "Workload",
     "write_study",
 ]  # fmt: skip
 
@@ -114,8 +118,8 @@ def test_no_public_name_loads_what_it_may_not_need():
 
 
 def test_shells_complete_words():
-    asked = {**os.environ, "_BARROW_COMPLETE": "bash_complete", "COMP_WORDS": "barrow le", "COMP_CWORD": "1"}
-    ran = subprocess.run([sys.executable, "-c", "from barrow.cli.main import main; main()"], env=asked,
+    request = {**os.environ, "_BARROW_COMPLETE": "bash_complete", "COMP_WORDS": "barrow le", "COMP_CWORD": "1"}
+    ran = subprocess.run([sys.executable, "-c", "from barrow.cli.main import main; main()"], env=request,
                          capture_output=True, text=True)  # fmt: skip
     assert "plain,ledger" in ran.stdout
 
@@ -170,9 +174,9 @@ def lazy_names(text: str, package: str) -> tuple[dict[str, str], dict[str, str]]
 
 
 def test_the_table_of_names_is_what_type_checkers_read():
-    found = [path for path in SOURCE.rglob("*.py") if "import lazily" in path.read_text()]
-    assert len(found) > 15
-    for path in found:
+    results = [path for path in SOURCE.rglob("*.py") if "import lazily" in path.read_text()]
+    assert len(results) > 15
+    for path in results:
         package = ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
         read, table = lazy_names(path.read_text(), package)
         assert read == table, package
@@ -184,14 +188,14 @@ def test_the_table_of_names_is_what_type_checkers_read():
 
 def test_no_source_is_parsed_and_no_folder_is_searched_for_modules_at_run_time():
     """Texts that people type are parsed as literals (``parse_call``), and nothing else."""
-    found = [
+    texts = [
         f"{path.relative_to(SOURCE)}: {node.module if isinstance(node, ast.ImportFrom) else node.names[0].name}"
         for path in sorted(SOURCE.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Import | ast.ImportFrom)
         and {"ast", "pkgutil"} & {*[name.name for name in node.names], getattr(node, "module", None)}
     ]
-    assert found == ["spaces/spec.py: ast"]
+    assert texts == ["spaces/spec.py: ast"]
 
 
 def test_no_file_is_too_long_and_no_function_is():

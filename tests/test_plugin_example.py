@@ -62,14 +62,14 @@ def test_a_study_is_planned_released_and_verified(installed, tmp_path):
 
     barrow("init", "visits.jsonl", *STUDY)
     word = "is declared by barrow-prefixes 0.1.0, unproved"
-    said = [f"The {what} {word}" for what in ("space 'prefixes'", "question 'private_share'", "engine of 'jsonl'")]
+    lines = [f"The {what} {word}" for what in ("space 'prefixes'", "question 'private_share'", "engine of 'jsonl'")]
     planned = barrow("plan")
-    assert all(text in planned for text in said)
+    assert all(text in planned for text in lines)
     barrow("release")
     statement = " ".join((tmp_path / "release" / "private_share" / "statement.txt").read_text().split())
-    assert all(text in statement for text in said)
+    assert all(text in statement for text in lines)
     paid = barrow("ledger", "export", "visits.ledger")
-    assert all(text in paid for text in said)
+    assert all(text in paid for text in lines)
     assert "✗" not in barrow("--plugins", "verify")
     for command in ("verify", "explain"):
         refused = barrow(command, "release/private_share", code=1)

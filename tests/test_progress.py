@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from barrow.progress import listening, task, told_to, track
+from barrow.progress import has_listener, progress_to, task, with_progress
 from barrow.study.bars import Bars, bars
 
 
@@ -21,7 +21,7 @@ def show(monkeypatch, terminal, *, seconds, work=lambda: None):
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setattr("barrow.study.bars.SECONDS", seconds)
     with bars(), task("planning the map"):
-        for _ in track(range(4), "simulating [releases]"):
+        for _ in with_progress(range(4), "simulating [releases]"):
             work()
 
 
@@ -54,18 +54,18 @@ def test_pipes_stay_empty(monkeypatch):
 def test_whoever_listens_already_is_the_one_that_is_told(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     outer = Bars(60)
-    with told_to(outer), bars():
-        assert listening()
+    with progress_to(outer), bars():
+        assert has_listener()
         with task("inner"):
             assert len(outer._works) == 1
     outer.close()
 
 
 def test_other_threads_have_listeners_of_their_own():
-    outer, found = Bars(60), []
-    with told_to(outer):
-        thread = threading.Thread(target=lambda: found.append(listening()))
+    outer, results = Bars(60), []
+    with progress_to(outer):
+        thread = threading.Thread(target=lambda: results.append(has_listener()))
         thread.start()
         thread.join()
     outer.close()
-    assert found == [False]
+    assert results == [False]

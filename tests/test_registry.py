@@ -135,11 +135,11 @@ def test_clients_refuse_what_other_packages_declare(installed, odd, tmp_path):
     space = strange_kinds.Odd(0, 9, step=1) if odd != "question" else bw.Line(0, 9, step=1)
     space = Product([space, bw.Circle.hours(8)]) if odd == "product" else space
     study = bw.Study(space, alpha=5, users=9, model="local")
-    asked = strange_kinds.Middle() if odd == "question" else "histogram"
+    middle = strange_kinds.Middle() if odd == "question" else "histogram"
     with pytest.raises(
         PluginError, match=r"Clients prove what they promise\. .* is declared by strange-kinds 1\.5, unproved"
     ):
-        Survey(study, asked)
+        Survey(study, middle)
 
 
 def test_it_is_said_in_plan_statement_and_ledger(installed, tmp_path):
@@ -147,13 +147,13 @@ def test_it_is_said_in_plan_statement_and_ledger(installed, tmp_path):
 
     study = bw.Study(strange_kinds.Odd(0, 99, step=1), ["all, anywhere, 1"], users=20, dataset="ages")
     ledger = bw.Ledger.create(tmp_path / "ages.ledger", study)
-    asked = strange_kinds.Middle()
+    middle = strange_kinds.Middle()
     words = [
         "The question 'middle' is declared by strange-kinds 1.5, unproved: ",
         "The space 'odd' is declared by strange-kinds 1.5",
     ]
-    assert all(any(f"Warning   {w}" in line for line in str(study.plan(asked)).splitlines()) for w in words)
-    released = study.release(asked, bw.read(TABLE, user="uid", item="age"), ledger=ledger, out=tmp_path / "out")
+    assert all(any(f"Warning   {w}" in line for line in str(study.plan(middle)).splitlines()) for w in words)
+    released = study.release(middle, bw.read(TABLE, user="uid", item="age"), ledger=ledger, out=tmp_path / "out")
     text = " ".join((tmp_path / "out" / "statement.txt").read_text().split())
     assert all(word in text for word in words)
     paid = next(record for record in ledger.records() if record.kind == "reserve")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level.subsets import checked_counts, checked_items, set_weight
-from barrow.noise import Source, exact_binomial, uniform_below
+from barrow.noise import RandomSource, exact_binomial, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
 from barrow.randomisers import TOTAL
@@ -46,7 +46,7 @@ class LocalChannel(ABC):
     active: Fraction
 
     @abstractmethod
-    def tally(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def tally(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """What is counted among the reports on ``counts[x]`` items of each kind x, with exactly the right law."""
 
     @abstractmethod
@@ -95,8 +95,8 @@ class SetChannel(LocalChannel):
     def active_upper(self, epsilon: float) -> float:
         """The largest of (R + 1)/(s R + K - s) times ``apart`` over ratios R from 1 to e^epsilon: it is monotone."""
         ends = (1.0, math.exp(min(epsilon, 100.0)))
-        found = max(self.apart * (r + 1.0) / (self.size * r + self.outputs - self.size) for r in ends)
-        return min(1.0, found * (1.0 + 2.0**-40))
+        result = max(self.apart * (r + 1.0) / (self.size * r + self.outputs - self.size) for r in ends)
+        return min(1.0, result * (1.0 + 2.0**-40))
 
     @abstractmethod
     def member(self, ids: Integers, ranks: Integers) -> Integers:
@@ -121,7 +121,7 @@ class SetChannel(LocalChannel):
         inside = bool(self.contains(np.array([item]), np.array([output]))[0])
         return blind + Fraction(self.weight, TOTAL * self.size) * inside
 
-    def reports(self, ids: ArrayLike, *, source: Source | None = None) -> Integers:
+    def reports(self, ids: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """One report for each item, in their order: what a client sends.
 
         >>> RandomisedResponse(3, 20).reports([2, 2, 0]).tolist()
@@ -130,18 +130,18 @@ class SetChannel(LocalChannel):
         items = np.asarray(ids, dtype=np.int64).ravel()
         origin = checked_source(source)
         near = (origin.words(len(items)) >> np.uint64(2)).astype(np.int64) < self.weight
-        found = uniform_below(np.where(near, self.size, self.outputs), source=origin)
+        result = uniform_below(np.where(near, self.size, self.outputs), source=origin)
         if near.any():
-            found[near] = self.member(items[near], found[near])
-        return found
+            result[near] = self.member(items[near], result[near])
+        return result
 
-    def tally(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def tally(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """The histogram of reports, drawn from counts: all blind ones at once, the others by cell or one by one."""
         held = self._counts(counts)
         origin = checked_source(source)
         near = exact_binomial(held, self.weight, TOTAL, source=origin)
         blind = int(held.sum() - near.sum())
-        found: Integers = uniform_multinomials([blind], self.outputs, source=origin)[0]
+        numbers: Integers = uniform_multinomials([blind], self.outputs, source=origin)[0]
         some = np.flatnonzero(near)
         single = near[some] < self.size * _CELLS_PER_ITEM
         few, many = some[single], some[~single]
@@ -150,13 +150,13 @@ class SetChannel(LocalChannel):
             rows = many[start : start + step]
             cells = self.member(np.repeat(rows, self.size), np.tile(np.arange(self.size), len(rows)))
             spread = uniform_multinomials(near[rows], self.size, source=origin)
-            np.add.at(found, cells, spread.ravel())
+            np.add.at(numbers, cells, spread.ravel())
         ids = np.repeat(few, near[few])
         for start in range(0, len(ids), _CHUNK):
             part = ids[start : start + _CHUNK]
             ranks = uniform_below(np.full(len(part), self.size), source=origin)
-            found += np.bincount(self.member(part, ranks), minlength=self.outputs)
-        return found
+            numbers += np.bincount(self.member(part, ranks), minlength=self.outputs)
+        return numbers
 
     def noise_variances(self, edges: Edges, reference: Floats) -> Floats:
         """Over all reports y: sum of P(y) times the squared contribution, less the mass of the run."""
@@ -164,14 +164,14 @@ class SetChannel(LocalChannel):
             raise _too_large(self)
         near = self.weight / TOTAL
         everyone = np.arange(self.items)
-        found = np.zeros(len(edges.lengths))
+        result = np.zeros(len(edges.lengths))
         step = max(1, _CHUNK // self.items)
         for start in range(0, self.outputs, step):
             outputs = np.arange(start, min(start + step, self.outputs))
             inside = self.contains(everyone[None, :], outputs[:, None])
             chance = near / self.size * (inside @ reference) + (1.0 - near) / self.outputs
-            found += chance @ edges.masses(sum_to_one(self.contributions(outputs))) ** 2
-        return np.asarray(found - edges.masses(reference))
+            result += chance @ edges.masses(sum_to_one(self.contributions(outputs))) ** 2
+        return np.asarray(result - edges.masses(reference))
 
 
 class RandomisedResponse(SetChannel):

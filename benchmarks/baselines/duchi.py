@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.statistics import UserCounts
-from barrow.noise import Source, system_source
+from barrow.noise import RandomSource, system_source
 from barrow.numerics import Exact, float_down
-from barrow.privacy import Model, UserLevelRelease
-from barrow.privacy.definitions import positive
+from barrow.promises import Model, UserLevelRelease
+from barrow.promises.definitions import positive
 from barrow.queries import Query
 
 
@@ -97,7 +97,7 @@ def half_cube(dimension: int) -> tuple[int, Fraction]:
 
 
 def duchi_release(
-    query: Query, counts: UserCounts, epsilon: Exact, *, source: Source | None = None
+    query: Query, counts: UserCounts, epsilon: Exact, *, source: RandomSource | None = None
 ) -> tuple[NDArray[np.int64], DuchiNoise]:
     """One user's report: a corner of the cube, and the public numbers that turn corners into estimates.
 
@@ -114,7 +114,7 @@ def duchi_release(
         )
     noise = DuchiNoise.of(query, epsilon)
     center = counts.center(query)
-    words: Source = system_source() if source is None else source
+    words: RandomSource = system_source() if source is None else source
     inputs = [
         (center.exact_entry(j) - m) / r if r else Fraction(0)
         for j, (m, r) in enumerate(zip(noise.middles, noise.radii, strict=True))
@@ -127,7 +127,7 @@ def duchi_release(
             return z, noise
 
 
-def _coin(probability: Fraction, source: Source) -> bool:
+def _coin(probability: Fraction, source: RandomSource) -> bool:
     """True with exactly the given rational probability: a uniform number's bits are drawn until they decide."""
     low, width = Fraction(0), Fraction(1)
     while True:
@@ -139,7 +139,7 @@ def _coin(probability: Fraction, source: Source) -> bool:
             return False
 
 
-def _fair_signs(count: int, source: Source) -> Any:
+def _fair_signs(count: int, source: RandomSource) -> Any:
     words = source.words(-(-count // 64))
     bits = np.unpackbits(np.frombuffer(np.asarray(words, dtype="<u8").tobytes(), dtype=np.uint8))[:count]
     return 2 * bits.astype(np.int64) - 1

@@ -27,8 +27,8 @@ class Edges:
     """Runs of items start .. end-1 and their lengths, in units of the diameter.
 
     >>> from barrow.spaces import Clustered
-    >>> found = Edges.of(Clustered.grid(2, 2, r=0.25))
-    >>> found.widths.tolist(), found.lengths.tolist()
+    >>> edges = Edges.of(Clustered.grid(2, 2, r=0.25))
+    >>> edges.widths.tolist(), edges.lengths.tolist()
     ([2, 2, 1, 1, 1, 1], [0.375, 0.375, 0.125, 0.125, 0.125, 0.125])
     """
 
@@ -87,11 +87,11 @@ def checked_reference(reference: ArrayLike | None, items: int) -> Floats:
     """
     if reference is None:
         return np.full(items, 1.0 / items)
-    found = np.asarray(reference, dtype=np.float64)
-    if found.shape != (items,) or not (found >= 0.0).all() or abs(float(found.sum()) - 1.0) > 1e-6:
+    result = np.asarray(reference, dtype=np.float64)
+    if result.shape != (items,) or not (result >= 0.0).all() or abs(float(result.sum()) - 1.0) > 1e-6:
         raise ParameterError(
             "The reference is no histogram of the space.",
             allowed=f"{items} numbers of 0 or more that sum to 1; a public guess, e.g. the even histogram",
             fix="reference=None",
         )
-    return found
+    return result

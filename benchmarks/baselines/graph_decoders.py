@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 from barrow.transport.graph_flow import factorised, grounded
 
 _MOST = 60
@@ -60,11 +60,11 @@ def empirical_bayes(decoder: GraphDecoder, values: Floats, *, rounds: int = 1) -
     """As ``smooth``, where what the map holds at each scale becomes what is expected there."""
     y = decoder.checked(values)
     prior = decoder.scales.prior
-    found = decoder.discrepant(y, prior)
+    result = decoder.discrepant(y, prior)
     for _ in range(rounds):
-        prior = _refitted(decoder, y, prior, found)
-        found = decoder.discrepant(y, prior)
-    return found.weights
+        prior = _refitted(decoder, y, prior, result)
+        result = decoder.discrepant(y, prior)
+    return result.weights
 
 
 def _refitted(decoder: GraphDecoder, y: Floats, prior: Floats, found: GraphMap) -> Floats:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level.subsets import checked_items
 from barrow.numerics import Exact, float_down
-from barrow.privacy.definitions import positive
+from barrow.promises.definitions import positive
 from barrow.randomisers import TOTAL
 from benchmarks.baselines.channels import SetChannel
 from benchmarks.baselines.edges import Floats, Integers, sum_to_one
@@ -86,14 +86,14 @@ def walsh_hadamard(table: NDArray[Any]) -> Floats:
     >>> walsh_hadamard(np.array([[1.0, 2.0, 3.0, 4.0]])).tolist()
     [[10.0, -2.0, -4.0, 0.0]]
     """
-    found = np.array(table, dtype=np.float64)
-    rows, length = found.shape
+    result = np.array(table, dtype=np.float64)
+    rows, length = result.shape
     width = 1
     while width < length:
-        pairs = found.reshape(rows, -1, 2, width)
-        found = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2).reshape(rows, -1)
+        pairs = result.reshape(rows, -1, 2, width)
+        result = np.stack([pairs[:, :, 0] + pairs[:, :, 1], pairs[:, :, 0] - pairs[:, :, 1]], axis=2).reshape(rows, -1)
         width *= 2
-    return found
+    return result
 
 
 def best_blocks(items: int, epsilon: float) -> int:

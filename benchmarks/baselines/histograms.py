@@ -19,10 +19,10 @@ from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.statistics import UserCounts
 from barrow.mechanisms.user_level.noise import axis_candidates
 from barrow.mechanisms.user_level.subsets import uniform_subsets
-from barrow.noise import Source, exact_multinomials, rounded_gaussian, uniform_below
+from barrow.noise import RandomSource, exact_multinomials, rounded_gaussian, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
-from barrow.privacy import Model, UserLevelRelease
+from barrow.promises import Model, UserLevelRelease
 from barrow.queries import histogram
 from barrow.spaces import Space
 from benchmarks.baselines.channels import LocalChannel
@@ -72,11 +72,11 @@ class HistogramBaseline(ABC):
     event: UserLevelRelease
 
     @abstractmethod
-    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate(self, data: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """From the items of all users: n rows of m item ids."""
 
     @abstractmethod
-    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate_pooled(self, held: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """From how often each item occurs among all users, where users are not told apart: for simulations.
 
         Where users draw some of their items for their reports, these are then drawn from the pool with replacement, as
@@ -96,8 +96,8 @@ class HistogramBaseline(ABC):
         """The variance of the estimate of each item.
 
         >>> from barrow.spaces import Discrete
-        >>> found = laplace_histogram(Discrete(["a", "b"]), 1, users=100).variances()
-        >>> [round(float(v), 6) for v in found]  # 2 (2/100)^2 and half of it, since the sum is known
+        >>> result = laplace_histogram(Discrete(["a", "b"]), 1, users=100).variances()
+        >>> [round(float(v), 6) for v in result]  # 2 (2/100)^2 and half of it, since the sum is known
         [0.0004, 0.0004]
         """
         k = self.space.items
@@ -122,14 +122,14 @@ class HistogramBaseline(ABC):
         return np.full(len(edges.lengths), MEAN_ABSOLUTE)
 
     def _rows(self, data: ArrayLike) -> Integers:
-        found = np.asarray(data)
-        if found.ndim != 2 or len(found) != self.users or found.shape[1] < 1 or found.dtype.kind not in "iu":
+        result = np.asarray(data)
+        if result.ndim != 2 or len(result) != self.users or result.shape[1] < 1 or result.dtype.kind not in "iu":
             raise DataError(
                 "The data are not rows of item ids, one row of the same length for each of the public users.",
                 allowed="a table of users x items",
                 fix="numpy.array([[0, 1], [1, 1]]) for two users with two items each",
             )
-        return self.space._ids(found)
+        return self.space._ids(result)
 
     def _pooled(self, data: ArrayLike) -> Integers:
         return np.bincount(self._rows(data).ravel(), minlength=self.space.items).astype(np.int64)
@@ -171,7 +171,7 @@ class NoiseHistogram(HistogramBaseline):
         """The noise's event."""
         return _user_level(self.noise)
 
-    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate(self, data: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """From the pooled counts, which are all it needs."""
         return self.estimate_pooled(self._pooled(data), source=source)
 
@@ -200,11 +200,11 @@ class CentralHistogram(NoiseHistogram):
         """The noise's name, and histogram."""
         return f"{self.noise.name} histogram"
 
-    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate_pooled(self, held: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """The same: the pooled counts are all it needs."""
         counts = self._user_counts(held)
-        drawn = self.noise.draw(counts.center(histogram(self.space)), source)
-        return HistogramAnswer(sum_to_one(np.asarray(drawn.values)), self.event, drawn.private)
+        sample = self.noise.draw(counts.center(histogram(self.space)), source)
+        return HistogramAnswer(sum_to_one(np.asarray(sample.values)), self.event, sample.private)
 
     def run_variances(self, edges: Edges, reference: Floats) -> Floats:
         """On t items, t (1 - t/k) times the variance of one entry."""
@@ -238,7 +238,7 @@ class LocalHistogram(HistogramBaseline):
         event: What all reports of a user together are priced by.
 
     >>> from benchmarks.baselines import SubsetSelection
-    >>> from barrow.privacy import UserLevelRelease
+    >>> from barrow.promises import UserLevelRelease
     >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(10, 10, r=0.05)
     >>> event = UserLevelRelease("1.25", model="local")
@@ -272,7 +272,7 @@ class LocalHistogram(HistogramBaseline):
         part = "all" if self.reports == self.items else f"{self.reports:,} of"
         return f"{self.channel.name}, {part} {self.items:,} items"
 
-    def chosen(self, data: ArrayLike, *, source: Source | None = None) -> Integers:
+    def chosen(self, data: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """How often each item is among those that users drew for their reports (private: for simulation)."""
         rows = self._rows(data)
         if rows.shape[1] != self.items:
@@ -290,12 +290,12 @@ class LocalHistogram(HistogramBaseline):
                 rows = rows[uniform_subsets(len(rows), self.items, self.reports, origin)]
         return np.bincount(rows.ravel(), minlength=self.space.items).astype(np.int64)
 
-    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate(self, data: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """The estimate from all reports of all users."""
         origin = checked_source(source)
         return self._decoded(self.chosen(data, source=origin), origin)
 
-    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate_pooled(self, held: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """With r = m the law of :meth:`estimate`; with r < m the reported items are drawn from the pool."""
         origin = checked_source(source)
         counts = self._held(held)
@@ -303,7 +303,7 @@ class LocalHistogram(HistogramBaseline):
             counts = exact_multinomials([self.users * self.reports], [counts], source=origin)[0]
         return self._decoded(counts, origin)
 
-    def _decoded(self, counts: Any, source: Source) -> HistogramAnswer:
+    def _decoded(self, counts: Any, source: RandomSource) -> HistogramAnswer:
         tally = self.channel.tally(counts, source=source)
         values = self.channel.decode(tally, self.users * self.reports)
         return HistogramAnswer(values, self.event, source.private)
@@ -342,13 +342,13 @@ class LocalNoiseHistogram(NoiseHistogram):
         """Gaussian histogram of each user."""
         return f"{self.noise.name} histogram of each user"
 
-    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate_pooled(self, held: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """The same: the pooled counts are all it needs."""
         counts = self._held(held)
         shares = counts / counts.sum()
         scale = self.noise.scale / Fraction(math.sqrt(self.users))
-        drawn = rounded_gaussian(np.zeros(self.space.items), scale, source=source)
-        return HistogramAnswer(sum_to_one(shares + np.asarray(drawn.values)), self.event, drawn.private)
+        sample = rounded_gaussian(np.zeros(self.space.items), scale, source=source)
+        return HistogramAnswer(sum_to_one(shares + np.asarray(sample.values)), self.event, sample.private)
 
     def run_variances(self, edges: Edges, reference: Floats) -> Floats:
         """On t items, t (1 - t/k) times the variance of one entry, over n users."""

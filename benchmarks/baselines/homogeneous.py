@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down, float_up, largest_safe, whole
 from barrow.numerics.binomial import binomial_cdf, binomial_log_pmf, tail_error
-from barrow.privacy.definitions import positive, probability
+from barrow.promises.definitions import positive, probability
 
 Floats = NDArray[np.float64]
 
@@ -156,24 +156,24 @@ def _tails(numbers: Floats, p: float, epsilon: float) -> Floats:
     with np.errstate(over="ignore"):
         weighed = np.minimum(below * math.exp(min(epsilon, 700.0)), 1e300)
     error = tail_error(n) + 8.0 * (1.0 + epsilon) * _UNIT
-    found = above - weighed + error * (above + weighed) + _TINY
+    result = above - weighed + error * (above + weighed) + _TINY
     # Nothing is lost where even all signs together stay within epsilon.
-    return np.where(numbers * loss * (1.0 + 1e-12) <= epsilon, _TINY, found.max(axis=1))
+    return np.where(numbers * loss * (1.0 + 1e-12) <= epsilon, _TINY, result.max(axis=1))
 
 
 def _at_least_zero(value: Exact) -> Fraction:
-    found = exact(value, "epsilon")
-    if found < 0:
+    result = exact(value, "epsilon")
+    if result < 0:
         raise ParameterError(f"epsilon is {value}.", allowed="0 or more", fix="epsilon=1")
-    return found
+    return result
 
 
 def _active(value: Exact) -> float:
-    found = exact(value, "active")
-    if not 0 < found <= 1:
+    result = exact(value, "active")
+    if not 0 < result <= 1:
         raise ParameterError(
             f"active is {value}.",
             allowed="a probability above 0, at most 1",
             fix="active=1, which holds for everything",
         )
-    return float_up(found)
+    return float_up(result)

@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.tree_estimates import best_below, consistent
-from barrow.mechanisms.user_level.levels import PARTS, Cells, cells_of, levelled_tree, parts, weighted_masses
+from barrow.mechanisms.user_level.levels import PARTS, LevelGroups, cells_of, levelled_tree, parts, weighted_masses
 from barrow.mechanisms.user_level.local import consistent_variances, parts_of_groups
 from barrow.mechanisms.user_level.noise import axis_candidates
-from barrow.noise import Source, exact_multinomials, uniform_below
+from barrow.noise import RandomSource, exact_multinomials, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
-from barrow.privacy import UserLevelRelease
+from barrow.promises import UserLevelRelease
 from barrow.spaces import EdgeTree, Space
 from benchmarks.baselines.channels import LocalChannel
 from benchmarks.baselines.edges import Edges, Floats, Integers, checked_reference
@@ -64,8 +64,8 @@ class LevelledHistogram(_Levelled):
         weights: The whole weight of each level's masses.
 
     >>> from barrow.spaces import Clustered
-    >>> made = levelled_histogram(Clustered.grid(10, 10, r=0.05), "1.25", users=10**4)
-    >>> made.name, made.weights, round(made.predicted_emd(), 5)
+    >>> built = levelled_histogram(Clustered.grid(10, 10, r=0.05), "1.25", users=10**4)
+    >>> built.name, built.weights, round(built.predicted_emd(), 5)
     ('Laplace histogram by levels', (580, 420), 0.00216)
     """
 
@@ -89,18 +89,18 @@ class LevelledHistogram(_Levelled):
             )
         return event
 
-    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate(self, data: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """Exactly rounded noise on exact masses, joined by least squares."""
         return self.estimate_pooled(self._pooled(data), source=source)
 
-    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate_pooled(self, held: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """The same: the pooled counts are all it needs."""
         tree = levelled_tree(self.space)
         query = weighted_masses(self.space, tree, self.weights)
-        drawn = self.noise.draw(self._user_counts(held).center(query), source)
+        sample = self.noise.draw(self._user_counts(held).center(query), source)
         each = _by_level(tree, self.weights)
-        masses = consistent(tree, np.asarray(drawn.values) / each, 1.0 / each**2)
-        return HistogramAnswer(np.asarray(masses[tree.owners]), self.event, drawn.private)
+        masses = consistent(tree, np.asarray(sample.values) / each, 1.0 / each**2)
+        return HistogramAnswer(np.asarray(masses[tree.owners]), self.event, sample.private)
 
     def _edge_variances(self, tree: EdgeTree, reference: Floats) -> Floats:
         return np.asarray((self.noise.deviation / _by_level(tree, self.weights)) ** 2)
@@ -113,8 +113,8 @@ class LevelledHistogram(_Levelled):
         tree = levelled_tree(self.space)
         own = self._edge_variances(tree, np.zeros(0))
         _, best = best_below(tree, np.zeros(tree.edges), own)
-        kept = (1.0 - parts_of_groups(tree, best)) * best / own
-        share = np.minimum(kept**2 * own / consistent_variances(tree, own), 1.0)
+        subset = (1.0 - parts_of_groups(tree, best)) * best / own
+        share = np.minimum(subset**2 * own / consistent_variances(tree, own), 1.0)
         return np.asarray(flat * (1.0 - share**2 / 8.0))
 
 
@@ -156,8 +156,8 @@ class LevelledLocalHistogram(_Levelled):
 
     >>> from benchmarks.baselines import SubsetSelection
     >>> from barrow.spaces import Clustered
-    >>> made = levelled_local_histogram(Clustered.grid(10, 10, r=0.05), "1.25", users=10**4, channel=SubsetSelection)
-    >>> made.name, made.weights, round(made.predicted_emd(), 3)
+    >>> built = levelled_local_histogram(Clustered.grid(10, 10, r=0.05), "1.25", users=10**4, channel=SubsetSelection)
+    >>> built.name, built.weights, round(built.predicted_emd(), 3)
     ('subset selection by levels, 1 item', (598, 402), 0.109)
     """
 
@@ -172,19 +172,19 @@ class LevelledLocalHistogram(_Levelled):
         """The channels' name, and that they are by levels."""
         return f"{self.channels[0].name} by levels, 1 item"
 
-    def estimate(self, data: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate(self, data: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """One item of each user, drawn evenly, at one level, drawn by the public weights."""
         rows, origin = self._rows(data), checked_source(source)
         place = uniform_below(np.full(len(rows), rows.shape[1]), source=origin)
         chosen = np.bincount(rows[np.arange(len(rows)), place], minlength=self.space.items)
         return self._decoded(chosen, origin)
 
-    def estimate_pooled(self, held: ArrayLike, *, source: Source | None = None) -> HistogramAnswer:
+    def estimate_pooled(self, held: ArrayLike, *, source: RandomSource | None = None) -> HistogramAnswer:
         """The reported items are drawn from the pool."""
         origin = checked_source(source)
         return self._decoded(exact_multinomials([self.users], [self._held(held)], source=origin)[0], origin)
 
-    def _decoded(self, chosen: Integers, source: Source) -> HistogramAnswer:
+    def _decoded(self, chosen: Integers, source: RandomSource) -> HistogramAnswer:
         tree = levelled_tree(self.space)
         split = exact_multinomials(chosen, [list(self.weights)], source=source)
         precision, sums = np.zeros(tree.edges), np.zeros(tree.edges)
@@ -210,12 +210,12 @@ class LevelledLocalHistogram(_Levelled):
         return np.asarray(1.0 / precision)
 
 
-def _cell_variances(cells: Cells, channel: LocalChannel, reference: Floats) -> Floats:
+def _cell_variances(cells: LevelGroups, channel: LocalChannel, reference: Floats) -> Floats:
     """Of one report: as if groups were independent before their sum was fixed to 1, which takes 1/c of it away."""
     count = len(cells.edges)
     masses: Floats = np.bincount(cells.of_item, weights=reference, minlength=count).astype(np.float64)
-    found = channel.noise_variances(Edges.of_items(count), masses) + masses * (1.0 - masses)
-    return np.asarray(found * (count / (count - 1.0)))
+    result = channel.noise_variances(Edges.of_items(count), masses) + masses * (1.0 - masses)
+    return np.asarray(result * (count / (count - 1.0)))
 
 
 def levelled_local_histogram(
@@ -238,14 +238,14 @@ def levelled_local_histogram(
     tree = levelled_tree(space)
     guess = checked_reference(reference, space.items)
     levels = cells_of(tree)
-    made = tuple(channel(len(cells.edges), epsilon) for cells in levels)  # type: ignore[call-arg]
+    built = tuple(channel(len(cells.edges), epsilon) for cells in levels)  # type: ignore[call-arg]
     costs = [
         float((tree.lengths[cells.edges] * np.sqrt(_cell_variances(cells, each, guess))).sum())
-        for cells, each in zip(levels, made, strict=True)
+        for cells, each in zip(levels, built, strict=True)
     ]
     # Least sum of B/sqrt(share).
     weights = parts(np.array(costs) ** (2.0 / 3.0))
-    return LevelledLocalHistogram(space, users, made, weights, UserLevelRelease(epsilon, model="local"))
+    return LevelledLocalHistogram(space, users, built, weights, UserLevelRelease(epsilon, model="local"))
 
 
 def _by_level(tree: EdgeTree, weights: tuple[int, ...]) -> Floats:

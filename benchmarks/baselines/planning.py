@@ -19,10 +19,10 @@ from barrow.noise.source import SeededSource
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.simulate import Reference, reference_distribution
-from barrow.privacy import UserLevelRelease
-from barrow.privacy.definitions import positive, probability
+from barrow.promises import UserLevelRelease
+from barrow.promises.definitions import positive, probability
 from barrow.spaces import Clustered, Space, Tree, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 from barrow.transport import emd
 from benchmarks.baselines import (
     HadamardResponse,
@@ -93,23 +93,23 @@ def local_histogram(
         raise ParameterError(f"reports is {reports!r}.", allowed="from 1 to the number of items", fix="reports=1")
     total, slack, make = positive(epsilon, "epsilon"), probability(delta), CHANNELS[channel]
     if reports == 1 or slack == 0:
-        made = make(space.items, _enough(total / reports))
-        return LocalHistogram(space, users, items, reports, made, UserLevelRelease(total, model="local"))
+        built = make(space.items, _enough(total / reports))
+        return LocalHistogram(space, users, items, reports, built, UserLevelRelease(total, model="local"))
     worst = Fraction(homogeneous_epsilon0_lower(total, slack, reports))
-    made = make(space.items, _enough(worst))
+    built = make(space.items, _enough(worst))
     if own_law:
-        made = _calibrated(made, total, slack, reports)
-    return LocalHistogram(space, users, items, reports, made, UserLevelRelease(total, delta=slack, model="local"))
+        built = _calibrated(built, total, slack, reports)
+    return LocalHistogram(space, users, items, reports, built, UserLevelRelease(total, delta=slack, model="local"))
 
 
 def _calibrated(shape: LocalChannel, total: Fraction, slack: Fraction, reports: int) -> LocalChannel:
     """The channel of this shape with the largest epsilon0, and a last check of the one that was made."""
-    found = Fraction(homogeneous_epsilon0_lower(total, slack, reports, active=shape.active_upper))
+    value = Fraction(homogeneous_epsilon0_lower(total, slack, reports, active=shape.active_upper))
     for _ in range(8):
-        made = shape.at(_enough(found))
-        if homogeneous_delta_upper(found, reports, total, active=made.active) <= slack:
-            return made
-        found *= 1 - Fraction(1, 10**8)
+        built = shape.at(_enough(value))
+        if homogeneous_delta_upper(value, reports, total, active=built.active) <= slack:
+            return built
+        value *= 1 - Fraction(1, 10**8)
     raise ParameterError(
         f"No epsilon0 was found at which {reports} reports keep delta = {float(slack):.3g}.",
         allowed="a larger delta",
@@ -142,8 +142,8 @@ def histogram_baselines(
 
     >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(10, 10, r=0.05)
-    >>> found = histogram_baselines(space, "1.25", "1e-9", users=10**4, items=1000, model="local")
-    >>> found[0].name, round(found[0].error, 3)
+    >>> result = histogram_baselines(space, "1.25", "1e-9", users=10**4, items=1000, model="local")
+    >>> result[0].name, round(result[0].error, 3)
     ('subset-selection-levels', 0.109)
     >>> [c.name for c in histogram_baselines(space, "1.25", "1e-9", users=10**4)]
     ['laplace-levels', 'laplace-histogram', 'gaussian-levels', 'gaussian-histogram']
@@ -152,24 +152,24 @@ def histogram_baselines(
         raise ParameterError(f"model is {model!r}.", allowed="'local' or 'central'", fix="model='central'")
     slack, guess = probability(delta), reference_distribution(space, reference)
     if model == "central":
-        made: dict[str, Any] = {"laplace-histogram": laplace_histogram(space, epsilon, users=users)}
+        built: dict[str, Any] = {"laplace-histogram": laplace_histogram(space, epsilon, users=users)}
         if slack:
-            made["gaussian-histogram"] = gaussian_histogram(space, epsilon, slack, users=users)
+            built["gaussian-histogram"] = gaussian_histogram(space, epsilon, slack, users=users)
         if _has_levels(space):
-            made["laplace-levels"] = levelled_histogram(space, epsilon, users=users)
+            built["laplace-levels"] = levelled_histogram(space, epsilon, users=users)
             if slack:
-                made["gaussian-levels"] = levelled_histogram(space, epsilon, slack, users=users, noise="gaussian")
+                built["gaussian-levels"] = levelled_histogram(space, epsilon, slack, users=users, noise="gaussian")
     else:
-        made = _local(space, epsilon, slack, users, items, guess)
-    return best_first([_candidate(name, each, guess) for name, each in made.items()])
+        built = _local(space, epsilon, slack, users, items, guess)
+    return best_first([_candidate(name, each, guess) for name, each in built.items()])
 
 
 def predicted_error(baseline: HistogramBaseline, reference: Floats) -> float:
     """The expected EMD error of the unbiased estimate; where the space is no tree, an upper bound by total variation.
 
     >>> from barrow.spaces import Circle
-    >>> made = laplace_histogram(Circle(4, step=1), 1, users=1000)
-    >>> round(predicted_error(made, np.full(4, 0.25)), 4)
+    >>> built = laplace_histogram(Circle(4, step=1), 1, users=1000)
+    >>> round(predicted_error(built, np.full(4, 0.25)), 4)
     0.0039
     """
     if baseline.space.geometry.has_tree:
@@ -190,8 +190,8 @@ def decoded_emd(
         seed: Of the simulation.
 
     >>> from barrow.spaces import Clustered
-    >>> made = laplace_histogram(Clustered.grid(3, 2, r=0.1), 1, users=100)
-    >>> decoded_emd(made, draws=5) < 2 * made.predicted_emd()
+    >>> built = laplace_histogram(Clustered.grid(3, 2, r=0.1), 1, users=100)
+    >>> decoded_emd(built, draws=5) < 2 * built.predicted_emd()
     True
     """
     space = baseline.space
@@ -211,24 +211,24 @@ def decoded_emd(
 
 
 def _local(space: Space, epsilon: Exact, slack: Fraction, users: int, items: int, guess: Floats) -> dict[str, Any]:
-    made: dict[str, Any] = {}
+    built: dict[str, Any] = {}
     several = _best_reports(space, epsilon, slack, users, items, guess)
     for name in CHANNELS:
         for reports in sorted({1, several}):
             try:
-                found = local_histogram(space, epsilon, slack, users=users, items=items, channel=name, reports=reports)
-                found.variances(guess)
+                result = local_histogram(space, epsilon, slack, users=users, items=items, channel=name, reports=reports)
+                result.variances(guess)
             except ParameterError:
                 continue  # a table of this channel would be too large, or its epsilon0 too small
-            if not (isinstance(found.channel, SubsetSelection) and _entries(found) > _MOST_SET_ENTRIES):
-                made[name if reports == 1 else f"{name}-{reports}-items"] = found
+            if not (isinstance(result.channel, SubsetSelection) and _entries(result) > _MOST_SET_ENTRIES):
+                built[name if reports == 1 else f"{name}-{reports}-items"] = result
     if items > 1 and slack:
         every = "hadamard-all-items"
-        made[every] = local_histogram(
+        built[every] = local_histogram(
             space, epsilon, slack, users=users, items=items, channel="hadamard", reports=items
         )
     if slack:
-        made["gaussian-each-user"] = local_gaussian_histogram(space, epsilon, slack, users=users)
+        built["gaussian-each-user"] = local_gaussian_histogram(space, epsilon, slack, users=users)
     if _has_levels(space):
         kinds: dict[str, type[LocalChannel]] = {
             "subset-selection": SubsetSelection,
@@ -236,11 +236,11 @@ def _local(space: Space, epsilon: Exact, slack: Fraction, users: int, items: int
             "hadamard": HadamardResponse,
         }
         for name, kind in kinds.items():
-            if name in made:
-                made[f"{name}-levels"] = levelled_local_histogram(
+            if name in built:
+                built[f"{name}-levels"] = levelled_local_histogram(
                     space, epsilon, users=users, channel=kind, reference=guess
                 )
-    return made
+    return built
 
 
 def _best_reports(space: Space, epsilon: Exact, slack: Fraction, users: int, items: int, guess: Floats) -> int:
@@ -249,10 +249,10 @@ def _best_reports(space: Space, epsilon: Exact, slack: Fraction, users: int, ite
     tried = [2**j for j in range(items.bit_length()) if 2**j < items] + [items]
     for reports in tried:
         try:
-            made = local_histogram(space, epsilon, slack, users=users, items=items, channel="unary", reports=reports)
+            built = local_histogram(space, epsilon, slack, users=users, items=items, channel="unary", reports=reports)
         except ParameterError:
             break
-        error = float(np.sqrt(made.variances(guess)).sum())
+        error = float(np.sqrt(built.variances(guess)).sum())
         if error < least:
             best, least = reports, error
     return best

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level.subsets import checked_items
 from barrow.numerics import Exact, float_down
-from barrow.privacy.definitions import positive
+from barrow.promises.definitions import positive
 from barrow.randomisers import TOTAL
 from benchmarks.baselines.channels import SetChannel
 from benchmarks.baselines.edges import Floats, Integers, sum_to_one

@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level import subsets
 from barrow.mechanisms.user_level.subsets import checked_items
-from barrow.noise import Source, exact_binomial
+from barrow.noise import RandomSource, exact_binomial
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down
-from barrow.privacy.definitions import positive
+from barrow.promises.definitions import positive
 from barrow.randomisers import TOTAL, exceeds_exp
-from barrow.randomisers.base import DEEPEST
+from barrow.randomisers.randomiser import DEEPEST
 from benchmarks.baselines.channels import LocalChannel
 from benchmarks.baselines.edges import Edges, Floats, Integers, sum_to_one
 
@@ -40,8 +40,8 @@ class SubsetSelection(subsets.SubsetSelection, LocalChannel):
         """As for sets of reports: monotone in the ratio, so one of the ends."""
         k, d = float(self.items), float(self.subset)
         ends = (1.0, math.exp(min(epsilon, 100.0)))
-        found = max((k - d) / (k - 1.0) * (r + 1.0) / (r - 1.0 + k / d) for r in ends)
-        return min(1.0, found * (1.0 + 2.0**-40))
+        result = max((k - d) / (k - 1.0) * (r + 1.0) / (r - 1.0 + k / d) for r in ends)
+        return min(1.0, result * (1.0 + 2.0**-40))
 
     def noise_variances(self, edges: Edges, reference: Floats) -> Floats:
         """On each run."""
@@ -82,7 +82,7 @@ class UnaryEncoding(LocalChannel):
         """Always 1/2."""
         return 0.5
 
-    def tally(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def tally(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """How many reports have each bit set: two binomials for each item, whatever the number of reports."""
         held = self._counts(counts)
         origin = checked_source(source)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.noise import Source
+from barrow.noise import RandomSource
 from barrow.noise.counts.cascade import Cascade
 from barrow.noise.counts.uniform_int import checked_counts
 from barrow.noise.source import checked_source
@@ -25,7 +25,7 @@ def stars(rows: int, cells: int) -> Cascade:
     )
 
 
-def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None = None) -> Integers:
+def uniform_multinomials(counts: ArrayLike, cells: int, *, source: RandomSource | None = None) -> Integers:
     """Each count spread over ``cells`` equally likely cells, exactly: R x cells whole numbers.
 
     >>> uniform_multinomials([7], 1).tolist()
@@ -40,7 +40,7 @@ def uniform_multinomials(counts: ArrayLike, cells: int, *, source: Source | None
     origin = checked_source(source)
     if cells == 1:
         return totals[:, None].copy()
-    found = np.zeros(len(totals) * cells, dtype=np.int64)
+    result = np.zeros(len(totals) * cells, dtype=np.int64)
     if totals.size:
-        stars(len(totals), cells).spread(totals.copy(), found, origin)
-    return found.reshape(len(totals), cells)
+        stars(len(totals), cells).spread(totals.copy(), result, origin)
+    return result.reshape(len(totals), cells)

@@ -35,23 +35,23 @@ def main(labels: tuple[str, ...], quick: bool, write: str | None, as_json: bool,
     if names:
         click.echo("\n".join(f"{row.label:32}  {row.place}" for row in rows().values()))
         return
-    found: list[Result] = []
+    results: list[Result] = []
 
     def add(result: Result) -> None:
-        found.append(result)
+        results.append(result)
         if write is not None:
-            _write(Path(write), result, keep=bool(labels) or len(found) > 1)
+            _write(Path(write), result, keep=bool(labels) or len(results) > 1)
         if not as_json and len(labels) != 1:
             click.echo(f"{result.verdict:15}  {result.row.label:32}  {result.measured.text}")
 
     reproduce_all(list(labels) or None, quick=quick, progress=add)
-    data = to_json(found, quick=quick)
+    data = to_json(results, quick=quick)
     if html is not None:
-        Path(html).write_text(paper_html(found, quick=quick), encoding="utf-8")
+        Path(html).write_text(paper_html(results, quick=quick), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(data, ensure_ascii=False))
         return
-    click.echo("\n".join(_whole(found[0])) if len(labels) == 1 else f"\n{len(found)} rows: {summary(data)}.")
+    click.echo("\n".join(_whole(results[0])) if len(labels) == 1 else f"\n{len(results)} rows: {summary(data)}.")
 
 
 def _write(folder: Path, found: Result, *, keep: bool) -> None:
@@ -61,9 +61,9 @@ def _write(folder: Path, found: Result, *, keep: bool) -> None:
     if keep and file.exists():
         known = {row["label"]: row for row in msgspec.json.decode(file.read_bytes())["rows"]}
     known[found.row.label] = found.to_json()
-    kept = [known[label] for label in rows() if label in known]
+    subset = [known[label] for label in rows() if label in known]
     missing = [label for label in rows() if label not in known]
-    data = {**to_json([]), "verdicts": verdicts(kept), "missing": missing, "rows": kept}
+    data = {**to_json([]), "verdicts": verdicts(subset), "missing": missing, "rows": subset}
     file.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / "paper.md").write_text(markdown(data), encoding="utf-8")
 

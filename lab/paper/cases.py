@@ -38,7 +38,7 @@ def _in_a_folder(measure: Callable[[Path, Effort], Measured]) -> Measure:
     "Section 1, location data",
     "tau is the share of the time that changes, q how far: close places over short times are the hardest to tell "
     "apart.",
-    ("barrow.study.Study", "barrow.policy.Policy", "barrow.questions.Histogram"),
+    ("barrow.study.Study", "barrow.promises.Policy", "barrow.questions.Histogram"),
     links=("how-to/places.md", "how-to/histograms.md"),
 )
 @_in_a_folder
@@ -52,7 +52,7 @@ def _location(folder: Path, effort: Effort) -> Measured:
     study = Study(space, ["1 of 30, 10 km, 0.5", "all, 5 km, 0.5"], users=200, dataset="visits", missing="default item")
     counts = engine_for(str(file)).count(str(file), Columns("uid", ("lat", "lon")), study.space)
     plan = study.plan("histogram")
-    short, whole = (float(kept.emd) for kept in study.policy.kept)
+    short, whole = (float(satisfied.emd) for satisfied in study.policy.satisfied)
     alpha = float(study.alpha)
     near = alpha * short / 10, alpha * whole / 10
     return Measured(

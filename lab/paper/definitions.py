@@ -13,8 +13,7 @@ from barrow.audit.additive import audit_additive
 from barrow.mechanisms import item_wise, reduced
 from barrow.mechanisms.histograms import tree_histogram
 from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
-from barrow.policy import Policy
-from barrow.privacy import DiscreteEmd, Emd, UserLevel, emd_rate_from, to_emd, to_user_level
+from barrow.promises import DiscreteEmd, Emd, Policy, UserLevel, emd_rate_from, to_emd, to_user_level
 from barrow.queries import histogram
 from barrow.randomisers import exceeds_exp, exponential, gkrr, randomised_response
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Line
@@ -31,7 +30,7 @@ _MILE = Fraction("1.609344")
     "sec:intro:relation",
     "Section 1.1.4",
     "At alpha = eps EMD-DP implies user-level DP, because no EMD exceeds 1; nearer data are protected better.",
-    ("barrow.privacy.to_user_level", "barrow.privacy.Emd"),
+    ("barrow.promises.to_user_level", "barrow.promises.Emd"),
     links="proofs/definitions.md",
 )
 def _relation(effort: Effort) -> Measured:
@@ -50,17 +49,17 @@ def _relation(effort: Effort) -> Measured:
     "def:user-level-dp-local",
     "Definition 2.1",
     "User-level local DP: whatever one user holds, and however much of it, outputs are (eps, delta)-indistinguishable.",
-    ("barrow.privacy.UserLevel", "barrow.mechanisms.user_level.SubsetSelection"),
+    ("barrow.promises.UserLevel", "barrow.mechanisms.user_level.SubsetSelection"),
     links="definitions.md",
 )
 def _user_local(effort: Effort) -> Measured:
     ratios = {k: SubsetSelection(k, 1).ratio for k in (2, 20, 1000)}
-    kept = not any(exceeds_exp(ratio, Fraction(1)) for ratio in ratios.values())
+    holds = not any(exceeds_exp(ratio, Fraction(1)) for ratio in ratios.values())
     return Measured(
         "One report by subset selection, whatever a user holds, at eps = 1: its exact likelihood ratio, "
         + ", ".join(f"{float(ratio):.9f} for {k:,} items" for k, ratio in ratios.items())
         + f", never exceeds e = {math.e:.9f} (decided in exact arithmetic).",
-        HOLDS if kept else UNSAFE,
+        HOLDS if holds else UNSAFE,
         {f"ratio_{k}": float(ratio) for k, ratio in ratios.items()},
     )
 
@@ -69,28 +68,28 @@ def _user_local(effort: Effort) -> Measured:
     "def:user-level-central-dp",
     "Definition 2.2",
     "User-level central DP: replacing all data of one of n users changes outputs by at most (eps, delta).",
-    ("barrow.privacy.UserLevel", "barrow.mechanisms.user_level.user_level_noise"),
+    ("barrow.promises.UserLevel", "barrow.mechanisms.user_level.user_level_noise"),
     links=("definitions.md", "user-level.md"),
 )
 def _user_central(effort: Effort) -> Measured:
     query = histogram(Discrete("abc"))
     noise = user_level_noise(query, 1, noise="laplace", users=2)
     users = small_users(3, (1, 2, 3))
-    found = audit_additive("user level", "central", noise, query, users, others=[[(1,)]])  # type: ignore[arg-type]
-    return said_of(found, "A Laplace histogram of two users at eps = 1")
+    result = audit_additive("user level", "central", noise, query, users, others=[[(1,)]])  # type: ignore[arg-type]
+    return said_of(result, "A Laplace histogram of two users at eps = 1")
 
 
 @row(
     "def:metric-dp",
     "Definition 2.3",
     "Local d_X-DP: two items x, x' are (alpha d(x, x'), delta)-indistinguishable.",
-    ("barrow.privacy.ItemMetric", "barrow.randomisers.gkrr"),
+    ("barrow.promises.ItemMetric", "barrow.randomisers.gkrr"),
     links=("items.md", "proofs/randomisers.md"),
 )
 def _metric(effort: Effort) -> Measured:
     space = Clustered.grid(3, 2, r=0.25)
-    made = gkrr(space, 2)
-    rows = np.array(made.weight_rows(), dtype=object)
+    built = gkrr(space, 2)
+    rows = np.array(built.weight_rows(), dtype=object)
     worst = 0.0
     for x in range(space.items):
         for y in range(space.items):
@@ -116,8 +115,8 @@ def _coupling(effort: Effort) -> Measured:
     spaces = (Line(0, 8, step=1), Circle(24, unit="h", step=3), Clustered.grid(3, 3, r=0.2), Discrete("abcdef"))
     gap = off = 0.0
     for i, space in enumerate(spaces):
-        drawn = histograms(100 + i, 10, space.items)
-        for a, b in zip(drawn[::2], drawn[1::2], strict=True):
+        sample = histograms(100 + i, 10, space.items)
+        for a, b in zip(sample[::2], sample[1::2], strict=True):
             plan = coupling(space, a, b)
             gap = max(gap, abs(plan.cost - float(np.asarray(emd(space, a, b)))))
             left = a - np.bincount(plan.source, plan.mass, space.items)
@@ -155,21 +154,21 @@ def _matching(effort: Effort) -> Measured:
     "def:emd-dp",
     "Definition 3.1",
     "Local EMD-DP: two data sets are (alpha EMD, delta)-indistinguishable; bounded if only for equal sizes.",
-    ("barrow.privacy.Emd", "barrow.mechanisms.item_wise"),
+    ("barrow.promises.Emd", "barrow.mechanisms.item_wise"),
     links="definitions.md",
 )
 def _emd_local(effort: Effort) -> Measured:
-    made = gkrr(Clustered.grid(2, 2, r=0.25), 2)
-    promised = price(item_wise(made, items=4, model="local").event)
-    found = exact_items(made, promised, small_users(4, [4]))
-    return said_of(found, f"Four items by GKRR at alpha0 = 2, promised as {promised.definition}")
+    built = gkrr(Clustered.grid(2, 2, r=0.25), 2)
+    promised = price(item_wise(built, items=4, model="local").event)
+    result = exact_items(built, promised, small_users(4, [4]))
+    return said_of(result, f"Four items by GKRR at alpha0 = 2, promised as {promised.definition}")
 
 
 @row(
     "def:emd-dp-central",
     "Definition 3.2",
     "Bounded central EMD-DP: one of n users of m items each changes. The unbounded central model cannot be defined so.",
-    ("barrow.privacy.Emd", "barrow.mechanisms.tree_histogram"),
+    ("barrow.promises.Emd", "barrow.mechanisms.tree_histogram"),
     erratum="It can: for the mean over users (each weighs 1/n, whatever it holds) one user moves the answer by at most "
     "ell w/n, so central EMD-DP without a bound on sizes is defined, and barrow's additive releases have it.",
     links=("proofs/central-unbounded.md", "definitions.md"),
@@ -177,27 +176,27 @@ def _emd_local(effort: Effort) -> Measured:
 def _emd_central(effort: Effort) -> Measured:
     plan = tree_histogram(Clustered.grid(2, 2, r=0.25), 2, users=3)
     users, others = small_users(4, (1, 2)), [[(0,), (1, 2, 3)]]
-    made = audit_additive("tree", "central", plan.noise, plan.query, users, others=others, asked=2)
-    found = said_of(made, "Noise on the edges of a tree at alpha = 2, users of 1 and 2 items among three")
-    return Measured(found.text, CORRECTED if found.verdict == HOLDS else UNSAFE, found.numbers)
+    built = audit_additive("tree", "central", plan.noise, plan.query, users, others=others, alpha=2)
+    result = said_of(built, "Noise on the edges of a tree at alpha = 2, users of 1 and 2 items among three")
+    return Measured(result.text, CORRECTED if result.verdict == HOLDS else UNSAFE, result.numbers)
 
 
 @row(
     "sec:semantics:alpha",
     "Section 3, setting the parameters",
     "alpha = inf over (q, tau) of E(q, tau)/(q tau) protects every change of a share tau by a mean distance q.",
-    "barrow.policy.Policy",
+    "barrow.promises.Policy",
     links=("proofs/promises.md", "proofs/snapping.md"),
 )
 def _setting(effort: Effort) -> Measured:
     space = Line(0, 100, step=1, unit="km")
     policy = Policy(space, ["1/30, 10 km, 0.5", "all, 2 km, 0.3", "1/2, 5 km, 0.4"])
-    asked = [kept.promise.epsilon / kept.emd for kept in policy.kept]
-    got = [kept.epsilon_got <= float(kept.promise.epsilon) * (1.0 + 1e-12) for kept in policy.kept]
-    same = abs(float(policy.alpha_exact / min(asked)) - 1.0) < 1e-12
+    requests = [satisfied.promise.epsilon / satisfied.emd for satisfied in policy.satisfied]
+    got = [satisfied.epsilon_got <= float(satisfied.promise.epsilon) * (1.0 + 1e-12) for satisfied in policy.satisfied]
+    same = abs(float(policy.alpha_exact / min(requests)) - 1.0) < 1e-12
     return Measured(
         f"Three promises on a line of 100 km give alpha = {sized(policy.alpha)}, the smallest of eps/(tau (q + 2 "
-        f"rho)), rho what snapping moves; every promise is kept, {sum(kept.binds for kept in policy.kept)} binds.",
+        f"rho)), rho what snapping moves; every promise is kept, {sum(row.binds for row in policy.satisfied)} binds.",
         HOLDS if same and all(got) else UNSAFE,
         {"alpha": policy.alpha, "kept": all(got)},
     )
@@ -226,14 +225,14 @@ def _earth(effort: Effort) -> Measured:
     "ex:alpha",
     "Section 3, concrete example",
     "A day within 1000 miles and everything within 100 miles, each at eps = 0.2, give alpha = 25.",
-    "barrow.policy.Policy",
+    "barrow.promises.Policy",
     erratum="25 comes from q rounded to 0.008; 100 miles are 0.0080406 of half the circumference.",
     links="proofs/promises.md",
 )
 def _alpha(effort: Effort) -> Measured:
     policy = Policy(Earth(), ["1/30, 1000 mi, 0.2", "all, 100 mi, 0.2"], delta="1e-12")
     rounded = min(Fraction("0.2") / (Fraction(1, 30) * Fraction("0.08")), Fraction("0.2") / Fraction("0.008"))
-    binds = [kept.promise.share_text for kept in policy.kept if kept.binds]
+    binds = [satisfied.promise.share_text for satisfied in policy.satisfied if satisfied.binds]
     return Measured(
         f"alpha = {policy.alpha:.2f}; the promise about {binds[0]} of the data binds. With q rounded to 0.08 and 0.008 "
         f"it is {sized(float(rounded))}.",
@@ -246,19 +245,19 @@ def _alpha(effort: Effort) -> Measured:
     "sec:interpret:dmax",
     "Section 8",
     "(alpha, delta)-metric DP is (alpha d_max, delta)-DP.",
-    "barrow.privacy.to_user_level",
+    "barrow.promises.to_user_level",
     links="proofs/definitions.md",
 )
 def _dmax(effort: Effort) -> Measured:
-    found = to_user_level(Emd(25, "1e-12", model="central"), largest_distance="0.4").definition
-    made = randomised_response(Discrete("abc"), 2)
-    rows = np.array(made.weight_rows(), dtype=object)
+    result = to_user_level(Emd(25, "1e-12", model="central"), largest_distance="0.4").definition
+    built = randomised_response(Discrete("abc"), 2)
+    rows = np.array(built.weight_rows(), dtype=object)
     loss = max(math.log(Fraction(int(a), int(b))) for x in rows for y in rows for a, b in zip(x, y, strict=True))
     return Measured(
-        f"alpha = 25 where no two users are further apart than 0.4 is {found}. Randomised response at alpha0 = 2, "
+        f"alpha = 25 where no two users are further apart than 0.4 is {result}. Randomised response at alpha0 = 2, "
         f"where all distances are 1, has the loss {sized(loss, 9)}: the translation is attained.",
-        HOLDS if found.epsilon_at(1) <= 10.0 + 1e-9 and loss <= 2.0 else UNSAFE,
-        {"epsilon": found.epsilon_at(1), "attained": loss},
+        HOLDS if result.epsilon_at(1) <= 10.0 + 1e-9 and loss <= 2.0 else UNSAFE,
+        {"epsilon": result.epsilon_at(1), "attained": loss},
     )
 
 
@@ -266,7 +265,7 @@ def _dmax(effort: Effort) -> Measured:
     "sec:interpret:dmin",
     "Section 8",
     "(eps, delta)-DP is (eps/d_min, delta)-metric DP, d_min the least distance between inputs.",
-    "barrow.privacy.to_emd",
+    "barrow.promises.to_emd",
     erratum="For data sets of m items the least EMD is d_min/m, not d_min: alpha = eps m/d_min.",
     links="proofs/definitions.md",
 )
@@ -290,23 +289,23 @@ def _dmin(effort: Effort) -> Measured:
     "def:discrete-emd-dp-local",
     "Definition 5.1",
     "Discrete local EMD-DP: (eps, delta) for all pairs within EMD r, of any sizes.",
-    "barrow.privacy.DiscreteEmd",
+    "barrow.promises.DiscreteEmd",
     links=("definitions.md", "proofs/group-privacy.md"),
 )
 def _discrete_local(effort: Effort) -> Measured:
-    made = exponential(Line(0, 3, step=1), 1)
-    plan = reduced(item_wise(made, items=3, model="local"), radius="1/10", delta="1e-3")
+    built = exponential(Line(0, 3, step=1), 1)
+    plan = reduced(item_wise(built, items=3, model="local"), radius="1/10", delta="1e-3")
     users = [user for user in small_users(4, (1, 2, 10)) if user[0] == 0]
     promised = price(plan.event)
-    found = exact_items(made, promised, users, samples=3)
-    return said_of(found, f"Three samples of users of 1, 2 and 10 items, promised as {promised.definition}")
+    result = exact_items(built, promised, users, samples=3)
+    return said_of(result, f"Three samples of users of 1, 2 and 10 items, promised as {promised.definition}")
 
 
 @row(
     "def:discrete-emd-dp-central",
     "Definition 5.3",
     "Discrete central EMD-DP; roughly (2 eps/r, delta)-bounded central EMD-DP for distances of at least r.",
-    ("barrow.privacy.DiscreteEmd", "barrow.privacy.emd_rate_from"),
+    ("barrow.promises.DiscreteEmd", "barrow.promises.emd_rate_from"),
     links="proofs/group-privacy.md",
 )
 def _discrete_central(effort: Effort) -> Measured:

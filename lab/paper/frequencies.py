@@ -22,11 +22,11 @@ from barrow.mechanisms.user_level import user_level_noise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.planning import HistogramTarget, Terms, histogram_candidates, reference_distribution, user_level_histograms
-from barrow.privacy import Model
+from barrow.promises import Model
 from barrow.queries import histogram
 from barrow.randomisers import gkrr
 from barrow.spaces import Clustered
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 from barrow.transport import kr_norm
 
 _NEAR = 0.005
@@ -89,12 +89,12 @@ class Setting:
 
     def simulated(self, alpha0: float, draws: int, seed: int) -> tuple[float, float]:
         """The mean EMD before and after decoding, by drawing all reports ``draws`` times."""
-        made = item_wise(gkrr(self.space, Fraction(alpha0)), items=self.items, users=self.users)
-        estimator, source = FrequencyEstimator(made), SeededSource(seed)
+        built = item_wise(gkrr(self.space, Fraction(alpha0)), items=self.items, users=self.users)
+        estimator, source = FrequencyEstimator(built), SeededSource(seed)
         held = whole_counts(self.truth, self.reports)
         truth, raw, decoded = held / self.reports, [], []
         for _ in range(draws):
-            counts = made.randomiser.from_counts(held, source=source)
+            counts = built.randomiser.from_counts(held, source=source)
             raw.append(float(np.asarray(kr_norm(self.space, estimator.estimate(counts) - truth))))
             decoded.append(float(np.asarray(kr_norm(self.space, estimator.decode(counts) - truth))))
         return float(np.mean(raw)), float(np.mean(decoded))
@@ -110,12 +110,12 @@ class Setting:
         noise = user_level_noise(histogram(self.space), Fraction(self.epsilon), noise="laplace", users=self.users)
         source, truth = SeededSource(seed), self.truth
         center = Center.from_fractions([Fraction(float(x)) for x in truth])
-        found = []
+        results = []
         for _ in range(draws):
-            drawn = np.maximum(np.asarray(noise.draw(center, source).values, dtype=np.float64), 0.0)
-            share = drawn / drawn.sum() if drawn.sum() > 0 else truth
-            found.append(float(np.asarray(kr_norm(self.space, share - truth))))
-        return float(np.mean(found))
+            sample = np.maximum(np.asarray(noise.draw(center, source).values, dtype=np.float64), 0.0)
+            share = sample / sample.sum() if sample.sum() > 0 else truth
+            results.append(float(np.asarray(kr_norm(self.space, share - truth))))
+        return float(np.mean(results))
 
     @property
     def printed_budget(self) -> float:
@@ -132,7 +132,7 @@ class Setting:
 
     def strongest(self, draws: int) -> tuple[str, float]:
         """The most accurate user-level DP that barrow knows, by its name and simulated EMD."""
-        found = user_level_histograms(
+        result = user_level_histograms(
             self.space,
             Fraction(self.epsilon),
             Fraction(self.delta),
@@ -141,15 +141,15 @@ class Setting:
             reference="zipf",
             draws=draws,
         )[0]
-        return found.name, found.error
+        return result.name, result.error
 
     def best(self) -> tuple[str, float]:
         """The most accurate EMD-DP histogram that barrow knows, by its name and simulated EMD."""
         terms = Terms(
             self.space, self.users, given=Fraction(self.alpha), delta=Fraction(self.delta), model=Model(self.model)
         )
-        found = histogram_candidates(HistogramTarget(terms, self.truth, None))[0][0]
-        return found.name, found.error
+        result = histogram_candidates(HistogramTarget(terms, self.truth, None))[0][0]
+        return result.name, result.error
 
 
 @lru_cache(maxsize=2000)
@@ -197,8 +197,8 @@ def crossover(error: Callable[[float], float | None], target: float, least: floa
     """
 
     def off(alpha: float) -> float:
-        found = error(alpha)
-        return math.inf if found is None else math.log(found / target)
+        result = error(alpha)
+        return math.inf if result is None else math.log(result / target)
 
     here, far = least, off(least)
     if far <= 0.0:

@@ -9,12 +9,13 @@ import numpy as np
 
 from barrow.accounting import gaussian_alpha_upper, gaussian_mu_lower
 from barrow.audit.additive import audit_additive
+from barrow.errors import ParameterError
 from barrow.mechanisms import linear_noise
 from barrow.numerics import gdp_delta_upper
-from barrow.policy import Policy
+from barrow.promises import Policy
 from barrow.queries import Query, distance_to, mean, region_share, similarity
 from barrow.spaces import Clustered, Earth, Embedding, Euclidean, Line
-from barrow.transport import emd
+from barrow.transport import emd, emd_between
 from lab.paper.measuring import histograms, said_of, sized, small_users
 from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured, row
 
@@ -26,15 +27,15 @@ def _largest_ratio(query: Query, seed: int, pairs: int) -> float:
     space = query.space
     table = query.table.floats()
     values = np.asarray(table.todense() if query.table.sparse else table) * float(query.step)
-    drawn = histograms(seed, 2 * pairs, space.items)
-    found = 0.0
-    for a, b in zip(drawn[::2], drawn[1::2], strict=True):
-        found = max(found, float(np.abs((a - b) @ values).sum()) / float(np.asarray(emd(space, a, b))))
+    sample = histograms(seed, 2 * pairs, space.items)
+    result = 0.0
+    for a, b in zip(sample[::2], sample[1::2], strict=True):
+        result = max(result, float(np.abs((a - b) @ values).sum()) / float(np.asarray(emd(space, a, b))))
     apart = space.block()
     for x in range(space.items):
         for y in range(x):
-            found = max(found, float(np.abs(values[x] - values[y]).sum()) / float(apart[x, y]))
-    return found
+            result = max(result, float(np.abs(values[x] - values[y]).sum()) / float(apart[x, y]))
+    return result
 
 
 @row(
@@ -69,19 +70,19 @@ def _sensitivity(effort: Effort) -> Measured:
 def _queries(effort: Effort) -> Measured:
     line = Line(0, 100, step=1, unit="km")
     words = Embedding(["a", "b", "c", "d"], [[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
-    found = {
+    result = {
         "mean on a line of 100 km": mean(line).lipschitz_upper(1),
         "region with an edge of 10 km": region_share(line, center=30, radius="10 km", ramp="10 km").lipschitz_upper(1),
         "region with an edge of 1 km": region_share(line, center=30, radius="10 km", ramp="1 km").lipschitz_upper(1),
         "similarity to (1, 0)": similarity(words, [[1, 0]]).lipschitz_upper(1),
     }
-    steeper = found["region with an edge of 1 km"] / found["region with an edge of 10 km"]
+    steeper = result["region with an edge of 1 km"] / result["region with an edge of 10 km"]
     return Measured(
         "Certified constants per diameter: "
-        + "; ".join(f"{name} {sized(value)}" for name, value in found.items())
+        + "; ".join(f"{name} {sized(value)}" for name, value in result.items())
         + f". A ten times sharper edge of a region costs {sized(steeper)} times the noise; a step has no constant.",
-        HOLDS if all(math.isfinite(v) for v in found.values()) and steeper > 5 else UNSAFE,
-        found,
+        HOLDS if all(math.isfinite(v) for v in result.values()) and steeper > 5 else UNSAFE,
+        result,
     )
 
 
@@ -96,12 +97,12 @@ def _queries(effort: Effort) -> Measured:
 def _private(effort: Effort) -> Measured:
     line = Line(0, 3, step=1, cells=True)
     query = mean(line)
-    made = []
+    built = []
     for model, n, others in (("local", None, [[]]), ("central", 3, [[(0,), (1, 2)]])):
         noise = linear_noise(query, 2, noise="laplace", model=model, users=n)
-        made.append(audit_additive("Laplace", model, noise, query, small_users(3, (1, 2, 3)), others=others, asked=2))
-    found = said_of(made, "Laplace noise on a mean at alpha = 2, users of 1 to 3 items, alone and among three")
-    return Measured(found.text, CORRECTED if found.verdict == HOLDS else UNSAFE, found.numbers)
+        built.append(audit_additive("Laplace", model, noise, query, small_users(3, (1, 2, 3)), others=others, alpha=2))
+    result = said_of(built, "Laplace noise on a mean at alpha = 2, users of 1 to 3 items, alone and among three")
+    return Measured(result.text, CORRECTED if result.verdict == HOLDS else UNSAFE, result.numbers)
 
 
 @row(
@@ -123,13 +124,13 @@ def _algorithm(effort: Effort) -> Measured:
     loss = math.log(density.max() / density.min())
     square = Euclidean([0, 0], [2, 2], step=1, unit="km")
     noise = linear_noise(mean(square), 2, noise="3", model="local")
-    made = audit_additive("3-norm", "local", noise, mean(square), small_users(4, (1,)), asked=2)
-    found = said_of(made, "Shipped noise of the 3-norm (cone measure) at alpha = 2")
+    built = audit_additive("3-norm", "local", noise, mean(square), small_users(4, (1,)), alpha=2)
+    result = said_of(built, "Shipped noise of the 3-norm (cone measure) at alpha = 2")
     return Measured(
         f"3-norm, two outputs: with the surface measure two directions differ in density by {loss:.4f} in the exponent "
-        f"at every radius, so data at EMD 0.001 lose at least {loss:.4f} where alpha = 25 allows 0.025. {found.text}",
-        UNSAFE if loss > 0.025 and found.verdict == HOLDS else HOLDS,
-        {"surface_loss": loss, **found.numbers},
+        f"at every radius, so data at EMD 0.001 lose at least {loss:.4f} where alpha = 25 allows 0.025. {result.text}",
+        UNSAFE if loss > 0.025 and result.verdict == HOLDS else HOLDS,
+        {"surface_loss": loss, **result.numbers},
     )
 
 
@@ -224,9 +225,9 @@ def _clustered(effort: Effort) -> Measured:
     space = Clustered.grid(4, 3, r=0.2)
     apart = space.block()
     worst = max(float(apart[x, z] - apart[x, y] - apart[y, z]) for x in range(12) for y in range(12) for z in range(12))
-    drawn = histograms(5, 40, 12)
+    sample = histograms(5, 40, 12)
     gap = 0.0
-    for a, b in zip(drawn[::2], drawn[1::2], strict=True):
+    for a, b in zip(sample[::2], sample[1::2], strict=True):
         groups = np.abs((a - b).reshape(4, 3).sum(axis=1)).sum()
         formula = 0.2 / 2 * np.abs(a - b).sum() + 0.8 / 2 * groups
         gap = max(gap, abs(float(formula) - float(np.asarray(emd(space, a, b)))))
@@ -235,4 +236,33 @@ def _clustered(effort: Effort) -> Measured:
         "is (r/2)|D|_1 + ((1-r)/2)|DP|_1 for 20 random pairs to 1e-12.",
         HOLDS if worst <= 1e-12 and gap < 1e-12 else UNSAFE,
         {"triples": 12**3, "agrees": bool(worst <= 1e-12 and gap < 1e-12)},
+    )
+
+
+@row(
+    "rem:non-normalised",
+    "Section 4.1",
+    "The non-normalised query F K can be estimated by multiplying the normalised one by an estimate of |K|.",
+    ("barrow.queries.Query", "barrow.transport.emd_between"),
+    erratum="Only where |K| is public. Twice the same records have EMD 0 and twice the total, so that no estimate "
+    "of |K| "
+    "with finite noise is EMD-DP; barrow refuses totals over records, and multiplies by the public number of people.",
+    links=("queries.md", "proofs/central-unbounded.md"),
+)
+def _non_normalised(effort: Effort) -> Measured:
+    line = Line(0, 10, step=1)
+    once, twice = [2, 5, 9], [2, 5, 9] * 2
+    moved = float(emd_between(line, once, twice))
+    values = mean(line).table.floats()[:, 0] * float(mean(line).step)
+    totals = float(values[once].sum()), float(values[twice].sum())
+    try:
+        mean(line, over="records")
+        refused = False
+    except ParameterError:
+        refused = True
+    return Measured(
+        f"A person's records, and each of them twice: EMD {sized(moved)}, totals {sized(totals[0])} and "
+        f"{sized(totals[1])}. Asking over records is {'refused' if refused else 'accepted'}.",
+        CORRECTED if moved == 0.0 and totals[0] != totals[1] and refused else HOLDS,
+        {"emd": moved, "total_once": totals[0], "total_twice": totals[1], "refused": refused},
     )

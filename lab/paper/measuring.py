@@ -8,13 +8,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.audit.items import mixed_reports
+from barrow.audit.itemwise import mixed_reports
 from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
 from barrow.audit.verdict import Finding, Tally
 from barrow.noise.source import SeededSource
-from barrow.privacy import Guarantee
+from barrow.promises import Guarantee
 from barrow.randomisers import TOTAL, Randomiser
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 from lab.paper.registry import HOLDS, UNSAFE, Measured, Number
 
 __all__ = [
@@ -88,15 +88,15 @@ def clone_pair(reports: int, clones: float, distance: float, alpha0: float) -> t
 
 def shuffled_counts(channel: Sequence[Sequence[float]], items: Sequence[int]) -> dict[tuple[int, ...], float]:
     """The distribution of how often each report occurs when each of ``items`` is reported through ``channel``."""
-    found = {(0,) * len(channel[0]): 1.0}
+    result = {(0,) * len(channel[0]): 1.0}
     for item in items:
         longer: dict[tuple[int, ...], float] = {}
-        for counts, chance in found.items():
+        for counts, chance in result.items():
             for report, more in enumerate(channel[item]):
                 key = (*counts[:report], counts[report] + 1, *counts[report + 1 :])
                 longer[key] = longer.get(key, 0.0) + chance * more
-        found = longer
-    return found
+        result = longer
+    return result
 
 
 def uniforms(seed: int, count: int) -> Floats:
@@ -106,8 +106,8 @@ def uniforms(seed: int, count: int) -> Floats:
 
 def histograms(seed: int, rows: int, items: int) -> Floats:
     """Random histograms (flat Dirichlet) from a fixed seed, one a row."""
-    drawn = -np.log(uniforms(seed, rows * items)).reshape(rows, items)
-    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+    sample = -np.log(uniforms(seed, rows * items)).reshape(rows, items)
+    return np.asarray(sample / sample.sum(axis=1, keepdims=True))
 
 
 def exponent(x: Sequence[float], y: Sequence[float]) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from barrow.render.figures import Curve, loglog
-from barrow.render.report import Answer, Picture, Report, Table, report_html
+from barrow.render.report import Picture, ReportPage, ReportTable, Section, report_html
 from lab.paper.registry import CORRECTED, HOLDS, OPEN, UNSAFE, VACUOUS, VERDICTS, Plot, Result
 
 _TITLE = "The paper, row by row"
@@ -28,14 +28,14 @@ def to_json(results: Sequence[Result], *, quick: bool = False) -> dict[str, Any]
     >>> to_json([reproduce("ex:earth")])["rows"][0]["label"]
     'ex:earth'
     """
-    rows = [found.to_json() for found in results]
+    rows = [result.to_json() for result in results]
     return {"paper": _SOURCE, "quick": quick, "verdicts": verdicts(rows), "rows": rows}
 
 
 def verdicts(rows: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     """How many rows came to each verdict."""
-    found = Counter(row["verdict"] for row in rows)
-    return {verdict: found[verdict] for verdict in VERDICTS if found[verdict]}
+    counter = Counter(row["verdict"] for row in rows)
+    return {verdict: counter[verdict] for verdict in VERDICTS if counter[verdict]}
 
 
 def summary(data: Mapping[str, Any]) -> str:
@@ -135,13 +135,13 @@ def paper_html(results: Sequence[Result], *, quick: bool = False) -> str:
     data = to_json(results, quick=quick)
     wrong = [r for r in results if r.row.erratum]
     return report_html(
-        Report(
+        ReportPage(
             _TITLE,
             kicker="scripts/paper" + (" --quick" if quick else ""),
             lead=_LEAD,
             chips=[f"{count} {verdict}" for verdict, count in data["verdicts"].items()],
             glance=[(f"What does “{verdict}” mean?", meaning) for verdict, meaning in VERDICTS.items()],
-            answers=[_answer(found) for found in results],
+            answers=[_answer(result) for result in results],
             technical=[
                 f"{len(results)} rows, of which {len(wrong)} have an erratum. All randomness is from fixed seeds."
             ],
@@ -150,7 +150,7 @@ def paper_html(results: Sequence[Result], *, quick: bool = False) -> str:
     )
 
 
-def _answer(found: Result) -> Answer:
+def _answer(found: Result) -> Section:
     row, measured = found.row, found.measured
     texts = [f"**{measured.verdict}** ({row.label}). The paper: {row.claim}", f"Measured: {measured.text}"]
     texts += [f"**Erratum.** {row.erratum}"] if row.erratum else []
@@ -159,8 +159,8 @@ def _answer(found: Result) -> Answer:
     if measured.tables:
         grid = measured.tables[0]
         numeric = [k for k in range(len(grid.columns)) if k > 0]
-        table = Table(grid.columns, grid.rows, numeric=numeric, caption=grid.title)
-    return Answer(row.place, text=texts, pictures=[_picture(plot) for plot in measured.plots], table=table)
+        table = ReportTable(grid.columns, grid.rows, numeric=numeric, caption=grid.title)
+    return Section(row.place, text=texts, pictures=[_picture(plot) for plot in measured.plots], table=table)
 
 
 def _picture(plot: Plot) -> Picture:

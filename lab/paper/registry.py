@@ -147,8 +147,8 @@ def _plain(value: Any) -> Any:
     return None if isinstance(number, float) and not math.isfinite(number) else number
 
 
-_CHAPTERS = ("definitions", "tables", "linear", "shuffling", "reduction", "embeddings", "applications", "appendix",
-             "cases", "open_questions")  # fmt: skip
+_CHAPTERS = ("definitions", "tables", "linear", "shuffling", "reduction", "embeddings", "applications",
+             "interpretation", "appendix", "cases", "open_questions")  # fmt: skip
 _ROWS: dict[str, Row] = {}
 Measure = Callable[[Effort], Measured]
 
@@ -214,16 +214,16 @@ def reproduce_all(
 ) -> list[Result]:
     """Measures every row, or those named, in the paper's order.
 
-    >>> [found.row.label for found in reproduce_all(["ex:alpha", "ex:earth"], quick=True)]
+    >>> [result.row.label for result in reproduce_all(["ex:alpha", "ex:earth"], quick=True)]
     ['ex:earth', 'ex:alpha']
     """
     wanted = set(rows() if labels is None else labels)
     for unknown in wanted - set(rows()):
         reproduce(unknown)
-    found = []
+    results = []
     for label in rows():
         if label in wanted:
-            found.append(reproduce(label, quick=quick))
+            results.append(reproduce(label, quick=quick))
             if progress is not None:
-                progress(found[-1])
-    return found
+                progress(results[-1])
+    return results

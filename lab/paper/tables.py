@@ -11,7 +11,7 @@ from itertools import pairwise
 from barrow.mechanisms import linear_noise
 from barrow.mechanisms.user_level import BallNoise, user_level_noise
 from barrow.planning import paper_rule_central, paper_rule_linear, paper_rule_local
-from barrow.privacy import (
+from barrow.promises import (
     Definition,
     DiscreteEmd,
     Emd,
@@ -41,7 +41,12 @@ _CENTRAL = Setting(users=1000, items=10**5, model="central", alpha=25.0)
     "tab:privacy",
     "Table 1",
     "Nine definitions (item, user, EMD; local, central; bounded, unbounded, discrete) and how they imply each other.",
-    ("barrow.privacy.Emd", "barrow.privacy.DiscreteEmd", "barrow.privacy.UserLevel", "barrow.privacy.to_user_level"),
+    (
+        "barrow.promises.Emd",
+        "barrow.promises.DiscreteEmd",
+        "barrow.promises.UserLevel",
+        "barrow.promises.to_user_level",
+    ),
     erratum="The discrete central row lacks a factor (tab:privacy:group); central unbounded EMD-DP is added, which the "
     "paper says cannot be defined.",
     links=("definitions.md", "proofs/definitions.md"),
@@ -100,8 +105,10 @@ def _linear(effort: Effort) -> Measured:
     query = mean(Euclidean([0, 0], [4, 4], step=1))
 
     def ours(alpha: float, users: int, model: str) -> float:
-        found = linear_noise(query, Fraction(alpha), model=model, users=users if model == "central" else None).deviation
-        return found if model == "central" else found / math.sqrt(users)
+        result = linear_noise(
+            query, Fraction(alpha), model=model, users=users if model == "central" else None
+        ).deviation
+        return result if model == "central" else result / math.sqrt(users)
 
     def theirs(epsilon: float, users: int, model: str) -> float:
         if model == "central":
@@ -159,14 +166,14 @@ def _sweeps(base: Setting, effort: Effort) -> dict[str, tuple[list[float], list[
 def _measured(setting: Setting, effort: Effort) -> dict[str, float]:
     """Every column of Table 2b at one setting: simulated EMD errors, NaN where a method says nothing."""
     draws = effort.of(4, 16)
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     for i, method in enumerate(METHODS):
         alpha0 = setting.alpha0(method)
-        found[method] = math.nan if alpha0 is None else setting.simulated(alpha0, draws, 300 + i)[0]
-    found["barrow"] = setting.best()[1]
-    found["paper's baseline"] = setting.paper_baseline(effort.of(40, 200), 310)
-    found["strongest baseline"] = setting.strongest(effort.of(8, 32))[1]
-    return found
+        result[method] = math.nan if alpha0 is None else setting.simulated(alpha0, draws, 300 + i)[0]
+    result["barrow"] = setting.best()[1]
+    result["paper's baseline"] = setting.paper_baseline(effort.of(40, 200), 310)
+    result["strongest baseline"] = setting.strongest(effort.of(8, 32))[1]
+    return result
 
 
 def _table(
@@ -179,18 +186,20 @@ def _table(
     columns: list[str] = []
     cache: dict[Setting, dict[str, float]] = {}
     for name, (values, settings) in _sweeps(base, effort).items():
-        found = []
+        results = []
         for setting in settings:
             if setting not in cache:
                 cache[setting] = _measured(setting, effort)
-            found.append(cache[setting])
-        columns = list(found[0])
-        for value, each in zip(values, found, strict=True):
+            results.append(cache[setting])
+        columns = list(results[0])
+        for value, each in zip(values, results, strict=True):
             rows.append((f"{name} = {sized(value)}", *(_shown(each[c]) for c in columns)))
-        fits[name] = {c: exponent(values, [e[c] for e in found]) for c in columns if all(e[c] > 0 for e in found)}
+        fits[name] = {c: exponent(values, [e[c] for e in results]) for c in columns if all(e[c] > 0 for e in results)}
         numbers |= {f"{name}_exponent_{c}": fit for c, fit in fits[name].items()}
         curves = tuple(
-            (c, tuple(values), tuple(e[c] for e in found)) for c in columns if all(0 < e[c] < math.inf for e in found)
+            (c, tuple(values), tuple(e[c] for e in results))
+            for c in columns
+            if all(0 < e[c] < math.inf for e in results)
         )
         if name in ("n", "alpha"):
             plots.append(Plot(f"EMD error by {name}, {base.name}", name, "EMD error", curves))
@@ -292,9 +301,9 @@ def _crossings(
                     alpha0 = here.alpha0(method)
                     return None if alpha0 is None or alpha0 < 1e-9 else here.expected(alpha0)
 
-                found = crossover(error, target, setting.epsilon)
-                cells.append("none" if found is None else sized(found, 3))
-                numbers[f"{key}_{method}_{what}"] = math.inf if found is None else found
+                result = crossover(error, target, setting.epsilon)
+                cells.append("none" if result is None else sized(result, 3))
+                numbers[f"{key}_{method}_{what}"] = math.inf if result is None else result
         shape = f"{setting.clusters} x {setting.inside}"
         place = f"{shape}, n = {setting.users:,}, m = {setting.items:,}, eps = {setting.epsilon:g}"
         rows.append((place, sized(rule(setting), 3), *cells, f"{sized(baseline, 3)} / {sized(strong, 3)} ({name})"))
@@ -355,11 +364,12 @@ def _told(grid: Grid, numbers: dict[str, Number], key: str) -> Measured:
     value = {name: float(numbers[f"{key}_{name}"]) for name in ("rule", "theorem_paper", "flow_paper", "blanket_paper")}
     strong = {name: float(numbers[f"{key}_{name}_strong"]) for name in METHODS}
     below = min(float(v) for k, v in numbers.items() if not k.endswith("rule"))
-    said = {name: "none below 10,000" if math.isinf(v) else sized(v, 3) for name, v in (value | strong).items()}
+    claim = {name: "none below 10,000" if math.isinf(v) else sized(v, 3) for name, v in (value | strong).items()}
     return Measured(
-        f"5 x 4, eps = 1 ({key}): the rule says {said['rule']}; the paper's mechanism crosses its own baseline at "
-        f"{said['theorem_paper']} with Theorem 4.4, {said['flow_paper']} with the flow bound, {said['blanket_paper']} "
-        f"with the blanket; the strongest baseline at {said['theorem']}, {said['flow']}, {said['blanket']}.",
+        f"5 x 4, eps = 1 ({key}): the rule says {claim['rule']}; the paper's mechanism crosses its own baseline at "
+        f"{claim['theorem_paper']} with Theorem 4.4, {claim['flow_paper']} with the flow bound, "
+        f"{claim['blanket_paper']} with the blanket; the strongest baseline at {claim['theorem']}, {claim['flow']}, "
+        f"{claim['blanket']}.",
         CORRECTED if value["theorem_paper"] > 1.5 * value["rule"] and below >= 0.5 else HOLDS,
         numbers,
         (grid,),
@@ -379,10 +389,10 @@ def _linear_crossing(effort: Effort) -> Measured:
     query = mean(Euclidean([0, 0], [4, 4], step=1))
     rule = paper_rule_linear(1).alpha
     target = user_level_noise(query, 1, users=1000).deviation
-    found = crossover(
+    result = crossover(
         lambda a: linear_noise(query, Fraction(a), model="central", users=1000).deviation, target, 1.0, 100.0
     )
-    measured = math.inf if found is None else found
+    measured = math.inf if result is None else result
     return Measured(
         f"The mean on a square, n = 1000: the rule says {sized(rule)}, measured {sized(measured, 3)} against the most "
         "accurate user-level noise at eps = 1.",

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from barrow.ledger import Budget, Ledger
     from barrow.local import Report, Server
     from barrow.planning import Comparison
-    from barrow.policy import Policy, Promise
-    from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, Model, UserLevel
+    from barrow.promises import DiscreteEmd, Emd, Grouping, Guarantee, ItemMetric, Model, Policy, Promise, UserLevel
     from barrow.questions import (
+        Answer,
         CircularMean,
         Density,
         Distance,
@@ -36,13 +36,15 @@ if TYPE_CHECKING:
         Histogram,
         Items,
         Mean,
-        Plan,
+        Person,
         Projection,
         Quantile,
         Question,
         Region,
         Similarity,
         Spread,
+        Total,
+        Workload,
     )
     from barrow.render import plot
     from barrow.spaces import (
@@ -77,10 +79,9 @@ else:
             ".ledger": "Budget Ledger",
             ".local": "Report Server",
             ".planning": "Comparison",
-            ".policy": "Policy Promise",
-            ".privacy": "DiscreteEmd Emd Guarantee ItemMetric Model UserLevel",
-            ".questions": "CircularMean Density Distance Frequency Function Histogram Items Mean Plan Projection "
-            "Quantile Question Region Similarity Spread",
+            ".promises": "DiscreteEmd Emd Grouping Guarantee ItemMetric Model Policy Promise UserLevel",
+            ".questions": "Answer CircularMean Density Distance Frequency Function Histogram Items Mean Person "
+            "Projection Quantile Question Region Similarity Spread Total Workload",
             ".render": "plot",
             ".spaces": "Circle Clustered Covariates Discrete Earth Embedding Euclidean Finite Graph Hexagons Line "
             "Product Scale Space Tree Week space_from_spec",
@@ -90,6 +91,7 @@ else:
     )
 
 __all__ = [
+    "Answer",
     "BarrowError",
     "Budget",
     "Circle",
@@ -112,6 +114,7 @@ __all__ = [
     "Frequency",
     "Function",
     "Graph",
+    "Grouping",
     "Guarantee",
     "Hexagons",
     "Histogram",
@@ -123,7 +126,7 @@ __all__ = [
     "MissingExtraError",
     "Model",
     "ParameterError",
-    "Plan",
+    "Person",
     "Policy",
     "Product",
     "Projection",
@@ -140,9 +143,11 @@ __all__ = [
     "Space",
     "Spread",
     "Study",
+    "Total",
     "Tree",
     "UserLevel",
     "Week",
+    "Workload",
     "__version__",
     "emd",
     "plot",

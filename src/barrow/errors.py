@@ -14,7 +14,6 @@ an error is an output that nobody paid for.
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import stat
@@ -22,11 +21,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 
 class BarrowError(Exception):
-    """Root of all errors that barrow raises on purpose.
+    """Base class of all errors that barrow raises on purpose.
 
     Args:
         problem: One sentence: what was received and why it cannot be used.
@@ -171,35 +170,6 @@ def check_options(what: str, known: Iterable[str], options: Iterable[str]) -> No
             )
 
 
-class NamedOptions:
-    """Base of values whose constructor answers an option that it does not have by the nearest one.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass(frozen=True)
-    ... class Circle(NamedOptions):
-    ...     radius: int = 1
-    >>> Circle(raduis=2)
-    Traceback (most recent call last):
-    ...
-    barrow.errors.ParameterError: Circle has no option 'raduis'. Did you mean 'radius'?
-      allowed: radius
-      fix:     radius=…
-    """
-
-    def __new__(cls, *args: Any, **options: Any) -> Self:  # noqa: D102
-        taken = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        known = [parameter.name for parameter in taken]
-        check_options(cls.__name__, known, options)
-        places = sum(parameter.kind is not parameter.KEYWORD_ONLY for parameter in taken)
-        if len(args) > places:
-            raise ParameterError(
-                f"{cls.__name__} got {len(args)} values without a name.",
-                allowed=f"{places} of them" if places else "named options: " + ", ".join(known),
-                fix=f"{known[places]}=…" if places < len(known) else "leave the others out",
-            )
-        return super().__new__(cls)
-
-
 @contextmanager
 def reading(what: str, *, allowed: str = "what to_spec() or to_json() writes", fix: str = "mend it") -> Iterator[None]:
     """Public plain data are turned into a value here: what Python says about malformed ones becomes a ParameterError.
@@ -217,9 +187,9 @@ def reading(what: str, *, allowed: str = "what to_spec() or to_json() writes", f
     except BarrowError:
         raise
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        said = " ".join(str(error).split())[:200]
+        sentence = " ".join(str(error).split())[:200]
         kind = type(error).__name__
-        text = f"{what} has wrong or missing keys, fields or values ({kind}{f': {said}' if said else ''})."
+        text = f"{what} has wrong or missing keys, fields or values ({kind}{f': {sentence}' if sentence else ''})."
         raise ParameterError(text, allowed=allowed, fix=fix) from None
 
 

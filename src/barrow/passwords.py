@@ -14,5 +14,5 @@ def by_scram(address: str) -> str:
     >>> by_scram("postgresql://db.example/stats?require_auth=password")
     '!password,!md5'
     """
-    asked = dict(parse_qsl(urlsplit(address).query)).get("require_auth")
-    return "scram-sha-256" if asked == "scram-sha-256" else NEVER_SENT
+    required = dict(parse_qsl(urlsplit(address).query)).get("require_auth")
+    return "scram-sha-256" if required == "scram-sha-256" else NEVER_SENT

@@ -1,6 +1,7 @@
 """What a long work is doing, told to whoever listens; without a listener nothing happens and nothing is shown.
 
-Texts are constants and counts public: what is told may be shown to anybody. Those who work write ``track`` or ``task``;
+Texts are constants and counts public: what is told may be shown to anybody. Those who work write
+``with_progress`` or ``task``;
 those who show are listeners, such as the bars of :mod:`barrow.study.bars`.
 """
 
@@ -30,17 +31,17 @@ class Listener(Protocol):
 _LISTENER: ContextVar[Listener | None] = ContextVar("barrow_progress", default=None)
 
 
-def listening() -> bool:
+def has_listener() -> bool:
     """Whether somebody listens here.
 
-    >>> listening()
+    >>> has_listener()
     False
     """
     return _LISTENER.get() is not None
 
 
 @contextmanager
-def told_to(listener: Listener | None) -> Iterator[None]:
+def progress_to(listener: Listener | None) -> Iterator[None]:
     """Within, ``listener`` is told; None for nobody. A listener belongs to its thread: others do not see it.
 
     >>> class Words:
@@ -51,8 +52,8 @@ def told_to(listener: Listener | None) -> Iterator[None]:
     ...         print(done)
     ...     def ended(self, work):
     ...         print("over")
-    >>> with told_to(Words()):
-    ...     found = [2 * x for x in track([1, 2], "doubling")]
+    >>> with progress_to(Words()):
+    ...     results = [2 * x for x in with_progress([1, 2], "doubling")]
     doubling 2
     1
     2
@@ -83,10 +84,10 @@ def task(text: str, total: float | None = None) -> Iterator[Callable[[float], No
         listener.ended(work)
 
 
-def track(items: Iterable[Item], text: str, total: float | None = None) -> Iterator[Item]:
+def with_progress(items: Iterable[Item], text: str, total: float | None = None) -> Iterator[Item]:
     """The items, one by one; each counts as a step when it has been worked on.
 
-    >>> list(track(range(3), "simulating releases"))
+    >>> list(with_progress(range(3), "simulating releases"))
     [0, 1, 2]
     """
     if _LISTENER.get() is None:

@@ -71,8 +71,8 @@ class Registry(Mapping[str, type[T]]):
     def __getitem__(self, name: str) -> type[T]:
         if name in self.own:
             module, _, attribute = self.own[name].partition(":")
-            found: type[T] = getattr(import_module(module), attribute)
-            return found
+            result: type[T] = getattr(import_module(module), attribute)
+            return result
         if name in self.added and _USABLE.get() != "built in":
             return self.added[name]
         entry = self._installed().get(name)
@@ -80,8 +80,8 @@ class Registry(Mapping[str, type[T]]):
             raise KeyError(name)
         if entry is None or not _may_load(entry):
             raise self._refused(name, entry)
-        found = entry.load()
-        return found
+        result = entry.load()
+        return result
 
     def __iter__(self) -> Iterator[str]:
         yield from sorted({*self.own, *self.added, *self._installed()})
@@ -106,16 +106,16 @@ class Registry(Mapping[str, type[T]]):
         """The entry points of other packages; nothing is loaded."""
         from importlib.metadata import entry_points  # which takes long to load, and few names are not our own
 
-        found: dict[str, EntryPoint] = {}
+        result: dict[str, EntryPoint] = {}
         for entry in entry_points(group=self.group):
-            if entry.name not in self.own and found.setdefault(entry.name, entry).value != entry.value:
+            if entry.name not in self.own and result.setdefault(entry.name, entry).value != entry.value:
                 raise ParameterError(
-                    f"Two packages have a {self.what} {entry.name!r}: {_package(found[entry.name])} and "
+                    f"Two packages have a {self.what} {entry.name!r}: {_package(result[entry.name])} and "
                     f"{_package(entry)}.",
                     allowed="one package for each name",
                     fix="uninstall one of them",
                 )
-        return found
+        return result
 
     def _refused(self, name: str, entry: EntryPoint | None) -> PluginError:
         owner = "this program" if entry is None else _package(entry)

@@ -29,15 +29,15 @@ def test_json_of_the_central_example(capsys):
         "central",
         "--json",
     )
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert set(found) >= {"alpha0", "method", "methods", "limit_black_box"}
-    assert set(found["methods"]) == {"per_report_composition", "theorem", "flow_standard", "flow_strong", "flow"}
-    assert 4.35 < found["alpha0"] < 4.410 < found["limit_black_box"] < 4.412
-    assert found["methods"]["per_report_composition"] == 0.025
-    assert found["alpha0"] == found["methods"]["flow"] == found["methods"]["flow_strong"]
-    assert found["method"] == "flow_strong"
-    assert any("supports only" in text for text in found["paper"]["warnings"])
+    assert set(result) >= {"alpha0", "method", "methods", "limit_black_box"}
+    assert set(result["methods"]) == {"per_report_composition", "theorem", "flow_standard", "flow_strong", "flow"}
+    assert 4.35 < result["alpha0"] < 4.410 < result["limit_black_box"] < 4.412
+    assert result["methods"]["per_report_composition"] == 0.025
+    assert result["alpha0"] == result["methods"]["flow"] == result["methods"]["flow_strong"]
+    assert result["method"] == "flow_strong"
+    assert any("supports only" in text for text in result["paper"]["warnings"])
 
 
 def test_local_model_takes_items_only(capsys):
@@ -60,10 +60,10 @@ def test_table_names_the_winner_and_warns(capsys):
 
 def test_pure_and_hopeless_targets_say_what_remains(capsys):
     code, out, _ = run(capsys, "--alpha", "25", "--delta", "0", "--items", "1000", "--model", "local", "--json")
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert (found["alpha0"], found["method"], found["limit_black_box"]) == (0.025, "per_report_composition", 0.025)
-    assert found["methods"]["flow"] is None
+    assert (result["alpha0"], result["method"], result["limit_black_box"]) == (0.025, "per_report_composition", 0.025)
+    assert result["methods"]["flow"] is None
     code, out, _ = run(capsys, "--alpha", "1", "--delta", "1e-6", "--items", "3", "--model", "local")
     assert "Nothing better than composition" in out
 
@@ -92,10 +92,10 @@ def test_errors_teach(capsys, arguments, text):
 def test_named_randomiser_adds_its_blanket(capsys):
     arguments = ["--alpha", "25", "--delta", "1e-9", "--items", "1000", "--model", "local"]
     code, out, _ = run(capsys, *arguments, "--randomiser", "gkrr:10x10:0.05", "--json")
-    found = json.loads(out)
+    result = json.loads(out)
     assert code == 0
-    assert found["method"] == "blanket"
-    assert found["alpha0"] == found["methods"]["blanket"] > 2 * found["methods"]["flow"]
+    assert result["method"] == "blanket"
+    assert result["alpha0"] == result["methods"]["blanket"] > 2 * result["methods"]["flow"]
     code, out, _ = run(capsys, *arguments, "--randomiser", "krr:10")
     assert "own blanket" in out
     code, _, err = run(capsys, *arguments, "--randomiser", "laplace:3")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from barrow.accounting import adaptive_alpha_upper, compose, gaussian_alpha_upper, pure_mu_upper
 from barrow.errors import ParameterError
 from barrow.numerics import gdp_delta_upper
-from barrow.privacy import GaussianNoise, KNormNoise, PureRelease, ShuffledReports
+from barrow.promises import GaussianNoise, KNormNoise, PureRelease, ShuffledReports
 
 
 @settings(max_examples=200, deadline=None)

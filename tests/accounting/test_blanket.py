@@ -15,7 +15,16 @@ from barrow.accounting import (
     flow_alpha0_lower,
     parse_randomiser,
 )
-from barrow.accounting.blanket import _Excess, class_rate_upper
+from barrow.accounting.blanket import (
+    _Excess,
+    blanket_tail_profile,
+    class_rate_upper,
+    first_order,
+    largest_fit,
+    search_alpha0,
+    with_entries,
+)
+from barrow.accounting.calibrate import shuffle_alpha0_guess
 from barrow.errors import ParameterError
 from barrow.numerics.gdp import SQRT_TWO_PI, mills
 from tests.accounting.routes import flow_delta_upper
@@ -67,9 +76,9 @@ def exact_excess(rows, reports, c):
 def test_contour_integral_against_the_exact_law(randomiser, alpha0, c):
     for _, rows in randomiser.changes(alpha0):
         exact = exact_excess(rows, 12, c)
-        found = math.exp(_Excess(rows, 12.0).log_upper(c))
-        assert exact * (1 - 1e-7) <= found
-        assert found <= exact * 1.01 + 1e-12
+        result = math.exp(_Excess(rows, 12.0).log_upper(c))
+        assert exact * (1 - 1e-7) <= result
+        assert result <= exact * 1.01 + 1e-12
 
 
 def test_contour_integral_deep_in_the_tail():
@@ -88,9 +97,9 @@ def test_contour_integral_deep_in_the_tail():
         for size in k[weights > 1e-40]:
             u = np.arange(size + 1)
             total += weights[size] * float(np.dot(binom.pmf(u, size, 0.5), np.maximum(u * up + (size - u) * down, 0)))
-        found = math.exp(_Excess(rows, float(n)).log_upper(c))
-        assert total / n * (1 - 1e-7) <= found
-        assert found <= total / n * 1.05
+        result = math.exp(_Excess(rows, float(n)).log_upper(c))
+        assert total / n * (1 - 1e-7) <= result
+        assert result <= total / n * 1.05
 
 
 def exact_pair(randomiser, alpha0, reports, moved, start=0, end=1):
@@ -134,27 +143,29 @@ def test_rate_is_above_its_first_order_limit():
 
 def test_two_point_response_cannot_beat_its_own_attack():
     # For binary response the black-box attack is the randomiser itself, so the limit holds for its blanket too.
-    found = calibrate_shuffle(25, "1e-12", reports=1000, items=1000, randomiser=ResponseRandomiser(2), least_distance=1)
-    assert found.methods["flow"] * 0.97 < found.methods["blanket"] < found.limit_black_box
+    result = calibrate_shuffle(
+        25, "1e-12", reports=1000, items=1000, randomiser=ResponseRandomiser(2), least_distance=1
+    )
+    assert result.methods["flow"] * 0.97 < result.methods["blanket"] < result.limit_black_box
 
 
 def test_known_randomiser_gains_and_prices_consistently():
     randomiser = ResponseRandomiser(10, 10, "0.05")
-    found = blanket_alpha0_lower(25, randomiser, reports=1000, items=1000, delta="1e-9")
-    assert found > 2 * flow_alpha0_lower(25, reports=1000, items=1000, delta="1e-9")
-    price = blanket_alpha_upper(randomiser, found, reports=1000, items=1000, delta="1e-9")
+    result = blanket_alpha0_lower(25, randomiser, reports=1000, items=1000, delta="1e-9")
+    assert result > 2 * flow_alpha0_lower(25, reports=1000, items=1000, delta="1e-9")
+    price = blanket_alpha_upper(randomiser, result, reports=1000, items=1000, delta="1e-9")
     assert 25 * 0.995 < price <= 25
-    profile = blanket_profile(randomiser, found, reports=1000, items=1000, delta="1e-9")
+    profile = blanket_profile(randomiser, result, reports=1000, items=1000, delta="1e-9")
     for w in (1e-6, 0.01, 0.05, 0.3, 0.77, 1.0):
         assert flow_delta_upper(profile, w, 25 * w) <= 1e-9 * (1 + 1e-9)
 
 
 def test_calibration_names_the_blanket():
-    found = calibrate_shuffle(
+    result = calibrate_shuffle(
         25, "1e-9", reports=10**7, items=1000, randomiser=ResponseRandomiser(10, 10, "0.05"), limit=False
     )
-    assert found.method == "blanket"
-    assert found.alpha0 == found.methods["blanket"] > found.methods["flow"]
+    assert result.method == "blanket"
+    assert result.alpha0 == result.methods["blanket"] > result.methods["flow"]
     pure = calibrate_shuffle(25, 0, reports=1000, items=1000, randomiser=ResponseRandomiser(10))
     assert pure.methods["blanket"] is None
     tiny = calibrate_shuffle(1, "1e-6", reports=2, items=2, randomiser=ResponseRandomiser(10), limit=False)
@@ -175,3 +186,38 @@ def test_unknown_randomisers_teach(text):
         parse_randomiser(text)
     with pytest.raises(ParameterError, match="one cluster"):
         parse_randomiser("krr:1")
+
+
+def test_with_entries():
+    assert 0 < with_entries(0.5) - 0.5 < 1e-10
+
+
+def test_class_rate_upper():
+    rows = ResponseRandomiser(10).changes(1.0)[0][1]
+    limit = math.sqrt(float(np.sum(rows[:, 0] * (rows[:, 1] - rows[:, 2]) ** 2 * rows[:, 3])) / 1000000.0)
+    assert 1.0 < class_rate_upper(rows, 1000000.0, 7.0) / limit < 1.01
+
+
+def test_blanket_tail_profile():
+    profile = blanket_tail_profile(ResponseRandomiser(10), 1.0, reports=10**6, items=100, tail=1e-12)
+    assert profile.head_upper <= 1e-12
+
+
+def test_first_order():
+    fits = first_order(25.0, ResponseRandomiser(10), 10**6, 1000, 1e-09)
+    assert fits(0.03)
+    assert not fits(10.0)
+
+
+def test_largest_fit():
+    assert 1.9 < largest_fit(lambda alpha0: alpha0 < 2.0, 0.1, 0.01) < 2.0
+
+
+def test_search_alpha0():
+    assert round(search_alpha0(lambda a: a * a, lambda a: a < 2.1, 0.1, 4.0), 2) == 2.0
+
+
+def test_shuffle_alpha0_guess():
+    guess = shuffle_alpha0_guess(25, "1e-9", reports=10**6, items=1000, randomiser=ResponseRandomiser(10))
+    result = calibrate_shuffle(25, "1e-9", reports=10**6, items=1000, randomiser=ResponseRandomiser(10))
+    assert result.alpha0 <= guess < 1.1 * result.alpha0

@@ -76,8 +76,8 @@ def test_one_changed_report(n, outputs, seed):
     batch = ONE_STEP // 5
     rows = random_rows(rng, batch, n + 1, outputs)
     d = distances(rows)
-    kept = d[:, 0, n] > 1e-3  # rows of few ratios may coincide
-    rows, d = rows[kept], d[kept]
+    holds = d[:, 0, n] > 1e-3  # rows of few ratios may coincide
+    rows, d = rows[holds], d[holds]
     alpha0, moved = d.max(axis=(1, 2)), d[:, 0, n]
     assert len(rows) > 0.8 * batch
     before, after = rows[:, :n], np.concatenate([rows[:, n : n + 1], rows[:, 1:n]], axis=1)

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from barrow.accounting import channel_arrays, compose, matrix_blanket_alpha_upper, price
+from barrow.accounting.matrix_blanket import channel_profile, channel_within
 from barrow.errors import ParameterError
 from barrow.mechanisms import item_wise
-from barrow.privacy import ItemChannel, ShuffledReports, event_from_json
+from barrow.promises import ItemChannel, ShuffledReports, event_from_json
 from barrow.randomisers import exponential, gkrr, mapped, matrix_randomiser, randomised_response, tree_response
 from barrow.spaces import Clustered, Discrete, Euclidean, Line
 
@@ -130,3 +131,13 @@ def test_the_price_holds_for_exact_shuffles():
 def test_channels_that_are_none_are_refused(weights, distances):
     with pytest.raises(ParameterError, match="channel of an item"):
         ItemChannel(weights, distances)
+
+
+def test_channel_profile():
+    flip = ItemChannel([[3, 1], [1, 3]], [1.0])
+    assert channel_profile(flip, reports=10**6, items=10, head=1e-10, floor=1e-10).mu_upper(1.0) < 0.02
+
+
+def test_channel_within():
+    flip = ItemChannel([[3, 1], [1, 3]], [1.0])
+    assert channel_within(flip, reports=10**6, items=10, delta="1e-9").holds(0.2, 1e-09)

@@ -24,7 +24,7 @@ from barrow.accounting import (
 )
 from barrow.errors import ParameterError
 from barrow.numerics.gdp import gdp_delta_upper_array, gdp_epsilon_upper
-from barrow.privacy import DiscreteEmd
+from barrow.promises import DiscreteEmd
 
 # Reference values at 40 digits, cut to 12: (alpha0, N, m, delta, alpha, ln 1/delta0).
 THEOREM_ALPHA = [
@@ -89,19 +89,19 @@ def test_theorem_alpha_is_the_supremum_over_w_in_mpmath(alpha0, n, m, delta, alp
 
 @pytest.mark.parametrize(("alpha", "n", "m", "delta", "alpha0"), THEOREM_ALPHA0)
 def test_theorem_alpha0_matches_reference_and_is_safe(alpha, n, m, delta, alpha0):
-    found = theorem_alpha0_lower(alpha, reports=n, items=m, delta=delta)
-    assert found == pytest.approx(alpha0, rel=TEN_DIGITS)
-    assert theorem_alpha_upper(found, reports=n, items=m, delta=delta) <= alpha
-    assert theorem_alpha_upper(found * 1.000001, reports=n, items=m, delta=delta) > alpha
+    result = theorem_alpha0_lower(alpha, reports=n, items=m, delta=delta)
+    assert result == pytest.approx(alpha0, rel=TEN_DIGITS)
+    assert theorem_alpha_upper(result, reports=n, items=m, delta=delta) <= alpha
+    assert theorem_alpha_upper(result * 1.000001, reports=n, items=m, delta=delta) > alpha
 
 
 def test_side_condition_is_enforced():
     assert theorem_alpha_upper(6, reports=1000, items=1, delta="1e-6") is None
-    found = theorem_alpha0_lower(10**6, reports=10**5, items=1, delta="1e-6")
-    bound = theorem_bound(found, reports=10**5, items=1, delta="1e-6")
+    result = theorem_alpha0_lower(10**6, reports=10**5, items=1, delta="1e-6")
+    bound = theorem_bound(result, reports=10**5, items=1, delta="1e-6")
     assert bound.applies
-    assert math.exp(found) * 16 * (math.log(4) + bound.log_inverse_delta0) <= 10**5
-    assert not theorem_bound(found * 1.0001, reports=10**5, items=1, delta="1e-6").applies
+    assert math.exp(result) * 16 * (math.log(4) + bound.log_inverse_delta0) <= 10**5
+    assert not theorem_bound(result * 1.0001, reports=10**5, items=1, delta="1e-6").applies
     assert theorem_alpha0_lower(25, reports=100, items=10, delta="1e-12") is None
 
 
@@ -155,12 +155,12 @@ def test_group_bound_follows_the_formula():
 
 @pytest.mark.parametrize(("alpha", "delta", "mu"), GAUSSIAN_MU)
 def test_gaussian_mu_matches_reference_and_mpmath(alpha, delta, mu):
-    found = gaussian_mu_lower(alpha, delta)
-    assert found == pytest.approx(mu, rel=TEN_DIGITS)
-    assert gaussian_alpha_upper(Fraction(found), delta) == pytest.approx(float(Fraction(alpha)), rel=1e-11)
+    result = gaussian_mu_lower(alpha, delta)
+    assert result == pytest.approx(mu, rel=TEN_DIGITS)
+    assert gaussian_alpha_upper(Fraction(result), delta) == pytest.approx(float(Fraction(alpha)), rel=1e-11)
     with mp.workdps(50):
         for side, factor in ((False, 1), (True, mp.mpf(1) + mp.mpf(10) ** -9)):
-            m, a = mp.mpf(found) * factor, mp.mpf(str(alpha))
+            m, a = mp.mpf(result) * factor, mp.mpf(str(alpha))
             true = mp.ncdf(m / 2 - a / m) - mp.e**a * mp.ncdf(-m / 2 - a / m)
             assert (true > mp.mpf(delta)) is side
 
@@ -227,16 +227,16 @@ def test_projection_needs_no_delta_at_distance_one():
 
 def test_group_privacy_is_the_geometric_sum():
     promise = DiscreteEmd("0.1", "1e-9", radius="0.1")
-    found = promise.delta_at("0.95")
+    result = promise.delta_at("0.95")
     delta, eps = 0.0, 0.0
     for _ in range(10):  # one weak triangle inequality at a time
         delta, eps = delta * math.exp(0.1) + 1e-9, eps + 0.1
     assert promise.steps_at("0.95") == 10
     assert promise.epsilon_at("0.95") == pytest.approx(eps)
-    assert found == pytest.approx(delta, rel=1e-12)
-    assert found >= delta * (1 - 1e-15)
+    assert result == pytest.approx(delta, rel=1e-12)
+    assert result >= delta * (1 - 1e-15)
     # Table 1's delta e^(eps j) is too small here, which is why it is not used.
-    assert math.exp(0.1 * 10) * 1e-9 < found
+    assert math.exp(0.1 * 10) * 1e-9 < result
 
 
 def test_per_report_composition_is_exact():

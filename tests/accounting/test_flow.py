@@ -38,13 +38,13 @@ PROTOTYPE = [
 
 @pytest.mark.parametrize(("alpha", "n", "m", "standard", "strong", "limit"), PROTOTYPE)
 def test_flow_rows(alpha, n, m, standard, strong, limit):
-    found = calibrate_shuffle(alpha, "1e-12", reports=n, items=m)
-    assert found.methods["flow_strong"] == pytest.approx(strong, rel=3e-3)
+    result = calibrate_shuffle(alpha, "1e-12", reports=n, items=m)
+    assert result.methods["flow_strong"] == pytest.approx(strong, rel=3e-3)
     if standard is not None:
-        assert found.methods["flow_standard"] == pytest.approx(standard, rel=3e-3)
-    assert found.limit_black_box == pytest.approx(limit, rel=3e-3)
-    assert found.alpha0 == found.methods["flow"] < found.limit_black_box
-    assert found.method == "flow_strong"
+        assert result.methods["flow_standard"] == pytest.approx(standard, rel=3e-3)
+    assert result.limit_black_box == pytest.approx(limit, rel=3e-3)
+    assert result.alpha0 == result.methods["flow"] < result.limit_black_box
+    assert result.method == "flow_strong"
 
 
 def test_figures_that_must_hold():
@@ -80,10 +80,10 @@ def test_one_step_against_the_full_sum_in_mpmath(n, alpha0, d, eps, delta):
             x = sum(math.comb(clones, a - 1) for a in range(first, clones + 2))
             y = sum(math.comb(clones, a) for a in range(first, clones + 1))
             total += weight * (up * x - down * y)
-        found = one_step_delta_upper(alpha0, reports=n, epsilon=eps, distance=d, clones="standard")
-        assert mp.mpf(found) >= total
-        assert found == pytest.approx(float(total), rel=1e-9)
-        assert found == pytest.approx(delta, rel=2e-3)
+        result = one_step_delta_upper(alpha0, reports=n, epsilon=eps, distance=d, clones="standard")
+        assert mp.mpf(result) >= total
+        assert result == pytest.approx(float(total), rel=1e-9)
+        assert result == pytest.approx(delta, rel=2e-3)
 
 
 def test_one_step_agrees_with_published_scales():
@@ -214,8 +214,8 @@ def test_uniform_chain_certifies_less_than_flow():
 
 
 def test_extreme_sizes():
-    found = calibrate_shuffle(25, "1e-30", reports=10**12, items=1000)
-    assert 10.7 < found.alpha0 < found.limit_black_box < 10.8
+    result = calibrate_shuffle(25, "1e-30", reports=10**12, items=1000)
+    assert 10.7 < result.alpha0 < result.limit_black_box < 10.8
     assert flow_alpha0_lower(100, reports=10**12, items=10**12, delta="1e-30") > 6e-6
     assert flow_alpha0_lower(1, reports=10**15, items=1, delta="1e-100") > 10
     assert flow_alpha0_lower(25, reports=1000, items=1000, delta="1e-250") >= 0.025 * (1 - 1e-15)
@@ -235,23 +235,23 @@ def test_least_distance_helps():
 
 def test_composition_remains_where_nothing_better_holds():
     for alpha, n, m in ((1, 1, 1), (1, 10, 10), (3, 2, 2)):
-        found = calibrate_shuffle(alpha, "1e-6", reports=n, items=m)
-        assert found.method == "per_report_composition"
-        assert found.alpha0 <= per_report_composition(alpha, m)
-        assert found.alpha0 == pytest.approx(alpha / m)
+        result = calibrate_shuffle(alpha, "1e-6", reports=n, items=m)
+        assert result.method == "per_report_composition"
+        assert result.alpha0 <= per_report_composition(alpha, m)
+        assert result.alpha0 == pytest.approx(alpha / m)
     assert flow_profile(3, reports=5, items=5, delta="1e-6") is None
 
 
 def test_delta_zero_leaves_composition_and_says_so():
-    found = calibrate_shuffle(25, 0, reports=1000, items=1000)
-    assert found.methods == {
-        "per_report_composition": found.alpha0,
+    result = calibrate_shuffle(25, 0, reports=1000, items=1000)
+    assert result.methods == {
+        "per_report_composition": result.alpha0,
         "theorem": None,
         "flow_standard": None,
         "flow_strong": None,
         "flow": None,
     }
-    assert found.to_json()["alpha0"] == 0.025
+    assert result.to_json()["alpha0"] == 0.025
     with pytest.raises(ParameterError, match="per_report_composition"):
         flow_alpha0_lower(25, reports=1000, items=1000, delta=0)
 
@@ -277,11 +277,11 @@ def test_attack_tails_agree_between_the_two_routes():
     attack = module._attacks(1.2, 0.4)[0]
     k = np.arange(40.0, 200.0, 20.0)
     small = module._tails(attack, 300.0, 3700.0, k)
-    kept, module._SMALL = module._SMALL, 0
+    subset, module._SMALL = module._SMALL, 0
     try:
         large = module._tails(attack, 300.0, 3700.0, k)
     finally:
-        module._SMALL = kept
+        module._SMALL = subset
     assert np.allclose(small[0], large[0], rtol=1e-7, atol=1e-15)
     assert np.all(np.abs(small[0] - large[0]) <= small[1] + large[1])
 
@@ -303,8 +303,8 @@ def test_tail_profile_keeps_its_promise():
 
 
 def test_paper_note_warns():
-    found = calibrate_shuffle(25, "1e-12", reports=10**8, items=1000)
-    note = paper_note(found, 25, "1e-12", users=10**5, items=1000)
+    result = calibrate_shuffle(25, "1e-12", reports=10**8, items=1000)
+    note = paper_note(result, 25, "1e-12", users=10**5, items=1000)
     assert note.theorem_at_w_one == pytest.approx(2.9989, abs=1e-4)
     assert any("supports only 2.48387" in text for text in note.warnings)
     unsafe = calibrate_shuffle(25, "1e-12", reports=10**10, items=1000, limit=False)
@@ -332,3 +332,8 @@ def test_reports_of_a_model():
 def test_bad_input_teaches(call, text):
     with pytest.raises(ParameterError, match=text):
         call()
+
+
+def test_tail_profile():
+    profile = tail_profile(4, reports=10**8, items=1000, tail=1e-15, clones="strong", least_distance=None)
+    assert profile.head_upper <= 1e-15

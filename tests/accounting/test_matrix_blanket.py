@@ -20,7 +20,7 @@ from barrow.accounting import (
 )
 from barrow.accounting import matrix_blanket as module
 from barrow.accounting.excess import log_excess_upper
-from barrow.accounting.matrix_blanket import MOST_INPUTS, MOST_OUTPUTS, dominating_distribution
+from barrow.accounting.matrix_blanket import MOST_INPUTS, MOST_OUTPUTS, dominating_distribution, first_order_matrix
 from barrow.errors import ParameterError
 from tests.accounting.routes import flow_delta_upper
 
@@ -133,10 +133,10 @@ def ratios(cases, reports, seed, wrong=1.0):
 
 
 def test_one_change_in_twelve_hundred_random_shuffles():
-    found = np.concatenate([ratios(400, n, n) for n in (2, 5, 9)])
-    assert np.all(found <= 1 + 1e-9)
+    result = np.concatenate([ratios(400, n, n) for n in (2, 5, 9)])
+    assert np.all(result <= 1 + 1e-9)
     # The bound holds for the worst of six changes and any others, so a random case lies below it; some come close.
-    assert found.max() > 0.97
+    assert result.max() > 0.97
 
 
 @pytest.mark.parametrize("alpha0", [0.5, 3.0])
@@ -186,13 +186,13 @@ def test_whole_profile_bounds_enumerated_shuffles(moved, seed):
 )
 def test_response_randomisers_as_matrices(randomiser, alpha0, reports, items):
     a, d = response(randomiser, alpha0)
-    found = matrix_blanket_profile(a, d, reports=reports, items=items, delta="1e-9")
+    result = matrix_blanket_profile(a, d, reports=reports, items=items, delta="1e-9")
     known = blanket_profile(randomiser, alpha0, reports=reports, items=items, delta="1e-9")
     assert matrix_alpha0_upper(a, d) == pytest.approx(alpha0, rel=1e-9)
     first_order = 2 * float(module._kinds(a, d).scale.max()) / math.sqrt(reports)
-    assert found.mu_upper(1.0) > items * first_order
+    assert result.mu_upper(1.0) > items * first_order
     for w in (0.01, 0.05, 0.3, 1.0):
-        assert 0.9999 < found.mu_upper(w) / known.mu_upper(w) < 1.004
+        assert 0.9999 < result.mu_upper(w) / known.mu_upper(w) < 1.004
 
 
 def test_the_order_of_inputs_and_outputs_does_not_matter():
@@ -233,8 +233,8 @@ def test_cost_grows_with_items_and_falls_with_reports():
 @pytest.mark.parametrize(("reports", "items", "delta"), [(1, 1, "1e-6"), (50, 50, "1e-9"), (10**12, 10**4, "1e-30")])
 def test_extremes_fall_back_to_composition(alpha0, reports, items, delta):
     a, d = response(ResponseRandomiser(3), alpha0)
-    found = matrix_blanket_alpha_upper(a, d, reports=reports, items=items, delta=delta)
-    assert 0 < found <= matrix_alpha0_upper(a, d) * items * (1 + 1e-11)
+    result = matrix_blanket_alpha_upper(a, d, reports=reports, items=items, delta=delta)
+    assert 0 < result <= matrix_alpha0_upper(a, d) * items * (1 + 1e-11)
 
 
 def test_hull_is_the_linear_programme_of_the_worst_profile():
@@ -245,18 +245,18 @@ def test_hull_is_the_linear_programme_of_the_worst_profile():
         for w in rng.uniform(0, 1, size=3):
             # Shares of the reports that move by d_j, with mean at most w: the largest mean rate.
             best = -linprog(-k, A_ub=np.stack([d, np.ones(7)]), b_ub=[w, 1.0]).fun
-            found = float(np.interp(w, [x for x, _ in knots], [y for _, y in knots]))
-            assert found == pytest.approx(best, rel=1e-9)
+            result = float(np.interp(w, [x for x, _ in knots], [y for _, y in knots]))
+            assert result == pytest.approx(best, rel=1e-9)
 
 
 def test_families_are_calibrated_like_the_response_they_describe():
     randomiser = ResponseRandomiser(5)
     family = MatrixFamily(lambda alpha0: response(randomiser, alpha0)[0], 1 - np.eye(5))
-    found = calibrate_shuffle(5, "1e-9", reports=10**7, items=1000, randomiser=family, limit=False)
+    result = calibrate_shuffle(5, "1e-9", reports=10**7, items=1000, randomiser=family, limit=False)
     known = blanket_alpha0_lower(5, randomiser, reports=10**7, items=1000, delta="1e-9")
-    assert found.method == "blanket"
-    assert 0.995 < found.alpha0 / known < 1.001
-    price = matrix_blanket_alpha_upper(family.at(found.alpha0), 1 - np.eye(5), reports=10**7, items=1000, delta="1e-9")
+    assert result.method == "blanket"
+    assert 0.995 < result.alpha0 / known < 1.001
+    price = matrix_blanket_alpha_upper(family.at(result.alpha0), 1 - np.eye(5), reports=10**7, items=1000, delta="1e-9")
     assert 5 * 0.99 < price <= 5
     assert calibrate_shuffle(5, 0, reports=1000, items=1000, randomiser=family).methods["blanket"] is None
 
@@ -302,13 +302,29 @@ def test_nodes_from_strides_and_steps_are_those_of_the_direct_sum():
     for reports, tilt, step in ((1e3, 0.8, 0.05), (1e6, 0.03, 0.002), (1e9, 1e-3, 1e-4)):
         xi, mass = np.sort(rng.normal(size=12)), rng.dirichlet(np.ones(12)) * 0.7
         c = -float(mass @ xi)
-        s, found = _log_mgf_along(tilt, step, 997, mass, xi, c, reports, 0.1)
+        s, result = _log_mgf_along(tilt, step, 997, mass, xi, c, reports, 0.1)
         assert np.abs(s - (tilt + 1j * step * np.arange(997))).max() < 1e-15 * 997
         direct = _log_mgf(s, mass, xi, c, reports, 0.1)
-        assert np.abs(found - direct).max() <= 1e-12 * max(1.0, float(np.abs(direct).max()))
+        assert np.abs(result - direct).max() <= 1e-12 * max(1.0, float(np.abs(direct).max()))
         with mpmath.workdps(40):
             node = mpmath.mpc(s[1].real, s[1].imag)
             values = [(mpmath.mpf(m), mpmath.mpf(x)) for m, x in zip(mass.tolist(), xi.tolist(), strict=True)]
             inner = mpmath.fsum(m * (mpmath.expm1(x * node) - x * node) for m, x in values) - mpmath.mpf(c) * node
             exact = reports * mpmath.log1p(inner) + (mpmath.mpf("0.1") * node) ** 2 / 2
-        assert abs(complex(exact) - found[1]) <= 1e-12 * max(1.0, abs(complex(exact)))
+        assert abs(complex(exact) - result[1]) <= 1e-12 * max(1.0, abs(complex(exact)))
+
+
+def test_dominating_distribution():
+    mass, points = dominating_distribution(np.array([[1.0, -1.0], [0.5, -0.5]]), np.full((2, 2), 0.25), 0.0)
+    assert round(float(mass @ points**2), 6) == 0.5
+    assert abs(mass @ points) < 1e-12
+
+
+def test_first_order_matrix():
+    def binary(alpha0):
+        p = 1 / (1 + np.exp(-alpha0))
+        return [[p, 1 - p], [1 - p, p]]
+
+    fits = first_order_matrix(1.0, MatrixFamily(binary, [[0, 1], [1, 0]]), 10**7, 10, 1e-09)
+    assert fits(0.1)
+    assert not fits(20.0)

@@ -26,7 +26,7 @@ from barrow.accounting.blanket import _Excess, blanket_tail_profile, class_rate_
 from barrow.accounting.pricing import accountant
 from barrow.mechanisms import item_wise
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.privacy import SampledItems, ShuffledReports
+from barrow.promises import SampledItems, ShuffledReports
 from barrow.randomisers import gkrr, randomised_response
 from barrow.spaces import Clustered, Discrete
 from tests.accounting.routes import flow_delta_upper
@@ -111,17 +111,17 @@ def test_events_bound_the_enumerated_law_of_what_is_drawn(channel, to, reports, 
 def test_composed_events_bound_the_enumerated_product():
     channel, reports = randomised_response(Discrete(list("abc")), "0.2"), 60
     event = item_wise(channel, items=reports, model="local", delta="1e-6").event
-    found = compose([event, event], "1e-3")
-    assert found.method == "composition_numeric"
+    result = compose([event, event], "1e-3")
+    assert result.method == "composition_numeric"
     rows, _ = drawn_matrix(channel)
     p, q = (law[law > 0] for law in histogram_laws(rows, 1, reports, reports))
     pair_p, pair_q = np.outer(p, p).ravel(), np.outer(q, q).ravel()
-    at_one = float(found.definition.alpha if found.worst_case is None else found.worst_case.epsilon)
+    at_one = float(result.definition.alpha if result.worst_case is None else result.worst_case.epsilon)
     assert exact_delta(pair_p, pair_q, at_one) <= 1e-3
     assert exact_delta(pair_p, pair_q, at_one * 0.8) > 1e-3
     # As a black box it would cost more.
     plain = ShuffledReports(event.alpha0, reports=reports, items=reports, delta="1e-6", model="local", least_distance=1)
-    assert found.definition.alpha < compose([plain, plain], "1e-3").definition.alpha
+    assert result.definition.alpha < compose([plain, plain], "1e-3").definition.alpha
 
 
 NAMED = {"reports": 10**7, "items": 1000, "delta": "1e-9", "model": "central", "least_distance": "0.05"}
@@ -148,10 +148,10 @@ def test_composition_takes_the_smaller_profile_at_each_distance():
 
 def test_samples_of_a_named_randomiser_are_priced_by_its_blanket():
     named, plain = (ShuffledReports(4, randomiser=name, **NAMED) for name in ("gkrr:10x10:0.05", None))
-    found, black = (price(SampledItems(samples=1000, radius="0.008", delta="1e-9", inner=e)) for e in (named, plain))
+    result, black = (price(SampledItems(samples=1000, radius="0.008", delta="1e-9", inner=e)) for e in (named, plain))
     # Sampling pays in alpha, which is less than the projection at this radius.
-    assert (found.method, black.method) == ("sampling/blanket", "sampling/flow_strong")
-    assert found.definition.epsilon < black.definition.epsilon * Fraction(1, 2)
+    assert (result.method, black.method) == ("sampling/blanket", "sampling/flow_strong")
+    assert result.definition.epsilon < black.definition.epsilon * Fraction(1, 2)
     # No split of delta does much better than the best of those that were tried, by the profile for all of delta.
     profile = blanket_profile(ResponseRandomiser(10, 10, "0.05"), 4.0, reports=10**7, items=1000, delta="1e-9")
     best = min(
@@ -160,8 +160,8 @@ def test_samples_of_a_named_randomiser_are_priced_by_its_blanket():
         )
         for share in np.linspace(0.01, 0.99, 99)
     )
-    assert float(found.definition.epsilon) < best
-    assert found.worst_case.epsilon <= price(named).worst_case.epsilon * Fraction("1.001")
+    assert float(result.definition.epsilon) < best
+    assert result.worst_case.epsilon <= price(named).worst_case.epsilon * Fraction("1.001")
 
 
 def compositions(total, parts):
@@ -183,9 +183,9 @@ def test_tails_that_are_heavier_than_normal_ones_are_integrated(alpha0):
         masses, values = np.append(mass, 1.0 - mass.sum()), np.append(xi, 0.0)
         logs = gammaln(reports + 1) - gammaln(counts + 1).sum(axis=1) + counts @ np.log(masses)
         exact = float(np.sum(np.exp(logs) * np.maximum(counts @ values, 0.0))) / reports
-        found = math.exp(excess.log_upper(c))
-        assert exact * (1 - 1e-6) <= found
-        assert found <= exact * 1.06
+        result = math.exp(excess.log_upper(c))
+        assert exact * (1 - 1e-6) <= result
+        assert result <= exact * 1.06
 
 
 def test_heavy_tails_have_a_rate():
@@ -225,10 +225,10 @@ def test_reference_settings(s, t, r, alpha, reports, theorem, flow, blanket):
 )
 def test_extremes_fall_back_to_composition_at_once(randomiser, alpha, reports, items, delta):
     rest = {"reports": reports, "items": items, "delta": delta}
-    found = blanket_alpha0_lower(alpha, randomiser, **rest)
-    assert found == pytest.approx(float(Fraction(alpha)) / items, rel=1e-12)
+    result = blanket_alpha0_lower(alpha, randomiser, **rest)
+    assert result == pytest.approx(float(Fraction(alpha)) / items, rel=1e-12)
     assert price(
-        ShuffledReports(found, model="central", randomiser=randomiser.text, **rest)
+        ShuffledReports(result, model="central", randomiser=randomiser.text, **rest)
     ).definition.alpha <= Fraction(alpha)
 
 
@@ -267,7 +267,7 @@ def third_cluster_delta(s, t, r, alpha0, reports, epsilon, most):
 def test_everybody_else_in_a_third_cluster(s, t, r, reports, most):
     """What the blanket certifies holds there, and a quarter more does not: the bound has little left to give."""
     rest = {"reports": reports, "items": 1, "delta": "1e-6"}
-    found = blanket_alpha0_lower(1, ResponseRandomiser(s, t, r), **rest)
-    assert found > 1.5 * flow_alpha0_lower(1, least_distance=r, **rest)
-    assert third_cluster_delta(s, t, float(r), found, reports, 1.0, most) < 1e-6
-    assert third_cluster_delta(s, t, float(r), found * 1.25, reports, 1.0, most) > 1e-6
+    result = blanket_alpha0_lower(1, ResponseRandomiser(s, t, r), **rest)
+    assert result > 1.5 * flow_alpha0_lower(1, least_distance=r, **rest)
+    assert third_cluster_delta(s, t, float(r), result, reports, 1.0, most) < 1e-6
+    assert third_cluster_delta(s, t, float(r), result * 1.25, reports, 1.0, most) > 1e-6

@@ -17,8 +17,9 @@ from barrow.accounting import (
     price,
     projection_distance_upper,
 )
+from barrow.accounting.inputs import alpha0_up, least_down, open_delta
 from barrow.errors import ParameterError
-from barrow.privacy import (
+from barrow.promises import (
     EVENTS,
     DiscreteEmd,
     Emd,
@@ -27,6 +28,8 @@ from barrow.privacy import (
     Guarantee,
     KNormNoise,
     Model,
+    PersonGaussianNoise,
+    PersonKNormNoise,
     PureRelease,
     SampledItems,
     ShuffledReports,
@@ -34,12 +37,14 @@ from barrow.privacy import (
     UserLevelRelease,
     guarantee_from_json,
 )
-from barrow.privacy.pairs import linear_pair
+from barrow.promises.pairs import linear_pair
 
 SHUFFLED = ShuffledReports("4.4", reports=10**8, items=1000, delta="1e-12", model="central")
 EXAMPLES = {
     "KNormNoise": KNormNoise(25, model="central", range_ratio="0.1"),
     "GaussianNoise": GaussianNoise(3, delta="1e-12", model="local", range_ratio="0.25"),
+    "PersonKNormNoise": PersonKNormNoise(25, model="central", range_ratio="0.1"),
+    "PersonGaussianNoise": PersonGaussianNoise(3, delta="1e-12", model="central", range_ratio="0.25"),
     "PureRelease": PureRelease(5, model="central", bounded=True),
     "ShuffledReports": SHUFFLED,
     "SampledItems": SampledItems(samples=1000, radius="0.008", delta="1e-12", inner=SHUFFLED),
@@ -66,11 +71,11 @@ def test_knorm_and_gaussian_carry_their_worst_case():
 
 
 def test_shuffled_reports_name_the_best_method():
-    found = price(SHUFFLED)
-    assert found.method == "flow_strong"
-    assert found.definition.bounded
-    assert float(found.definition.alpha) == flow_alpha_upper("4.4", reports=10**8, items=1000, delta="1e-12") < 25
-    assert found.worst_case.epsilon < found.definition.alpha
+    result = price(SHUFFLED)
+    assert result.method == "flow_strong"
+    assert result.definition.bounded
+    assert float(result.definition.alpha) == flow_alpha_upper("4.4", reports=10**8, items=1000, delta="1e-12") < 25
+    assert result.worst_case.epsilon < result.definition.alpha
     pure = price(ShuffledReports("0.025", reports=1000, items=1000, delta=0, model="local"))
     assert (pure.method, pure.definition.alpha) == ("per_report_composition", 25)
     tiny = price(ShuffledReports(1, reports=3, items=3, delta="1e-6", model="local"))
@@ -96,12 +101,12 @@ def test_sampling_takes_the_better_projection_and_splits_delta():
 
 
 def test_sampled_shuffle_is_cheaper_than_its_alpha_times_c():
-    found = price(EXAMPLES["SampledItems"])
-    assert found.method == "sampling/flow_strong"
+    result = price(EXAMPLES["SampledItems"])
+    assert result.method == "sampling/flow_strong"
     c = Fraction(best_projection("0.008", 1000, Fraction("5e-13"))[0])
     half = ShuffledReports("4.4", reports=10**8, items=1000, delta="5e-13", model="central")
-    assert found.definition.epsilon <= price(half).definition.alpha * c * Fraction("1.0001")
-    assert found.definition.epsilon > 0
+    assert result.definition.epsilon <= price(half).definition.alpha * c * Fraction("1.0001")
+    assert result.definition.epsilon > 0
 
 
 def test_epsilon_grows_with_the_distance_and_with_the_share():
@@ -192,3 +197,23 @@ def test_a_named_randomiser_survives_composition():
     named = ShuffledReports(4, reports=10**7, items=1000, delta="1e-9", model="central", randomiser="krr:100")
     plain = ShuffledReports(4, reports=10**7, items=1000, delta="1e-9", model="central")
     assert compose([named, named], "2e-9").definition.alpha < compose([plain, plain], "2e-9").definition.alpha
+
+
+def test_the_guarantee_of_knorm_noise():
+    assert str(KNormNoise(alpha=25, model="local", range_ratio="1/5").guarantee()) == (
+        "(α=25, δ=0)-unbounded EMD-DP (local) by knorm [lemma:lin]; "
+        "worst case (ε=5, δ=0)-unbounded user-level DP (local)"
+    )
+
+
+def test_open_delta():
+    assert open_delta("1e-12", "flow") <= 1e-12
+
+
+def test_alpha0_up():
+    assert alpha0_up("4.3") >= 4.3
+
+
+def test_least_down():
+    assert least_down(None) == 0.0
+    assert least_down("1/4") == 0.25

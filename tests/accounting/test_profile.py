@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
+from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.one_step import mean_excess_upper, sign_excess_upper
-from barrow.accounting.profile import inflation_upper, log_mean_excess_upper, rate_upper
+from barrow.accounting.profile import inflation_upper, log_mean_excess_upper, rate_from_lines, rate_upper
 from barrow.numerics.gdp import SQRT_TWO_PI, mills
 
 POINTS = 16
@@ -131,9 +132,9 @@ def test_lemma_g_at_fifty_digits():
             x = c_ / s
             call = s * (mp.npdf(x) - x * mp.ncdf(-x))
             assert left <= mp.e ** (-(signs - 1) * c_**4 / 24) * call
-            found = float(sign_excess_upper(float(c_), np.array([float(signs)]))[0])
-            assert left <= mp.mpf(found) * (1 + mp.mpf(10) ** -14)
-            assert found == pytest.approx(float(left), rel=1e-9)
+            result = float(sign_excess_upper(float(c_), np.array([float(signs)]))[0])
+            assert left <= mp.mpf(result) * (1 + mp.mpf(10) ** -14)
+            assert result == pytest.approx(float(left), rel=1e-9)
 
 
 def test_one_sign_is_below_the_tangent():
@@ -220,3 +221,41 @@ def test_inflation_is_small_where_it_matters_and_gives_up_where_it_must():
     assert math.isinf(inflation_upper(5.0, 10.0))
     assert math.isinf(rate_upper(5.0, 10.0, 8.0, 1.0))
     assert math.isinf(rate_upper(1.0, 1.0, 8.0, 1.0))
+
+
+def test_log_excess_upper():
+    result = log_excess_upper(np.array([0.25, 0.25]), np.array([1.0, -1.0]), 0.0, 10000.0)
+    assert 1.0 < math.exp(result) / math.sqrt(0.5 / (2 * math.pi * 10000.0)) < 1.001
+
+
+def test_rate_of_excess():
+    def call(c):
+        return math.log(math.exp(-c * c / 2) * (1 - c * float(mills(np.array([c]))[0])) / SQRT_TWO_PI)
+
+    assert 2.0 < rate_of_excess(call, 7.0, 7.0, lines=200) < 2.01
+
+
+def test_sign_excess_upper():
+    assert float(sign_excess_upper(0.5, np.array([1.0]))[0]) - 0.25 < 1e-11
+
+
+def test_mean_excess_upper():
+    assert 0.0 < mean_excess_upper(0.9, 1.0, 60) < mean_excess_upper(0.1, 1.0, 60)
+
+
+def test_log_mean_excess_upper():
+    assert log_mean_excess_upper(np.array([0.0]), 1.0, 10000.0, 1.0)[0] > math.log(0.3989 / math.sqrt(10000.0 / math.e))
+
+
+def test_rate_upper():
+    assert 1.0 < rate_upper(4.4, 100000000.0, 8.5, 1.0) / (2 / math.sqrt(100000000.0 * math.exp(-4.4))) < 1.0001
+
+
+def test_rate_from_lines():
+    c = np.linspace(0.0, 8.0, 2000)
+    call = np.log(np.exp(-c * c / 2) * (1 - c * mills(c)) / SQRT_TWO_PI)
+    assert 2.0 < rate_from_lines(c, call, 7.0) < 2.0001
+
+
+def test_inflation_upper():
+    assert 1.0 < inflation_upper(0.003, 10.0) < 1.0002

@@ -18,7 +18,7 @@ from barrow.accounting.losses import (
 )
 from barrow.errors import ParameterError
 from barrow.numerics.gdp import gdp_delta_upper_array
-from barrow.privacy import (
+from barrow.promises import (
     DiscreteEmd,
     Emd,
     Event,
@@ -54,9 +54,9 @@ def response_delta(k, eps, at):
 )
 def test_response_composition_against_the_exact_sum(k, eps, at):
     exact = response_delta(k, eps, at)
-    found = composed_delta_upper(compose_losses([], [eps] * k), 0.0, at)
-    assert exact <= found * (1 + 1e-12)
-    assert found <= exact * 1.02 + 1e-15
+    result = composed_delta_upper(compose_losses([], [eps] * k), 0.0, at)
+    assert exact <= result * (1 + 1e-12)
+    assert result <= exact * 1.02 + 1e-15
 
 
 @pytest.mark.parametrize(
@@ -80,9 +80,9 @@ def test_laplace_composition_between_losses_rounded_down_and_up(epsilons, at):
             law, first = np.convolve(law, part), first - n
         losses = step * (first + np.arange(law.size))
         sides.append(float(np.sum(law * np.maximum(0, -np.expm1(at - losses)))))
-    found = composed_delta_upper(compose_losses(epsilons, []), 0.0, at)
-    assert sides[0] <= found * (1 + 1e-12)
-    assert found <= sides[1] * 1.005
+    result = composed_delta_upper(compose_losses(epsilons, []), 0.0, at)
+    assert sides[0] <= result * (1 + 1e-12)
+    assert result <= sides[1] * 1.005
 
 
 def test_reference_epsilons_of_twenty_releases():
@@ -108,9 +108,9 @@ def test_gaussian_with_response_against_the_exact_mixture():
     mu, eps, at = 1.3, 0.8, 2.5
     p = math.exp(eps) / (1 + math.exp(eps))
     exact = float(np.dot([p, 1 - p], gdp_delta_upper_array(mu, np.array([at - eps, at + eps]))))
-    found = composed_delta_upper(compose_losses([], [eps]), mu, at)
-    assert exact <= found * (1 + 1e-9)
-    assert found <= exact * 1.001
+    result = composed_delta_upper(compose_losses([], [eps]), mu, at)
+    assert exact <= result * (1 + 1e-9)
+    assert result <= exact * 1.001
 
 
 def test_knorm_noise_is_dominated_by_the_laplace_pair():
@@ -240,3 +240,30 @@ def test_a_single_event_is_its_price():
 def test_bad_lists_teach(events, delta, text):
     with pytest.raises(ParameterError, match=text):
         compose(events, delta)
+
+
+def test_loss_grid():
+    grid = compose_losses([1.0], [])
+    assert 0.632 < float(np.sum(grid.masses * np.maximum(0, 1 - np.exp(0 - grid.losses)))) + 0.239 < 0.64
+
+
+def test_response_losses():
+    grid = response_losses(1.0, 0.5)
+    assert round(float(grid.masses.sum()), 12) == 1.0
+
+
+def test_laplace_losses():
+    grid = laplace_losses(1.0, 0.125)
+    assert round(float(grid.masses.sum()), 12) == 1.0
+
+
+def test_compose_losses():
+    assert compose_losses([], []).masses.tolist() == [1.0]
+
+
+def test_composed_delta_upper():
+    assert composed_delta_upper(compose_losses([], []), 2.99099946767, 25.0) < 1.001e-12
+
+
+def test_composed_epsilon_upper():
+    assert 3.6 < composed_epsilon_upper(compose_losses([0.2] * 20, []), 0.0, 1e-06, 4.0) < 3.7

@@ -26,7 +26,7 @@ from barrow.accounting import (
 )
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
-from barrow.privacy import (
+from barrow.promises import (
     DiscreteEmd,
     Emd,
     GaussianNoise,
@@ -85,8 +85,8 @@ def programme(eps, x, other, step):
             row = np.zeros(k)
             row[a], row[b] = 1.0, -math.exp(eps * step)
             rows.append(row)
-    found = linprog(-np.asarray(x), A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=[other], b_eq=[1.0])
-    return -found.fun
+    result = linprog(-np.asarray(x), A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=[other], b_eq=[1.0])
+    return -result.fun
 
 
 @pytest.mark.parametrize("eps", [0.3, 1.0, 3.0])
@@ -154,12 +154,12 @@ def multisets(s):
 
 def sample_distribution(x, s):
     """How likely each multiset of s independent draws from ``x`` is."""
-    found = []
+    results = []
     for held in multisets(s):
         counts = np.bincount(held, minlength=len(POINTS))
         ways = math.factorial(s) // math.prod(math.factorial(int(c)) for c in counts)
-        found.append(ways * float(np.prod(np.asarray(x) ** counts)))
-    return np.array(found)
+        results.append(ways * float(np.prod(np.asarray(x) ** counts)))
+    return np.array(results)
 
 
 def distances(s):
@@ -224,8 +224,8 @@ def worst_excess(alpha, s, delta, x, other, epsilon):
                 row[a], row[b] = -1.0, far[a, b]
                 rows.append(row)  # the same for 1 - G
                 limits.append(delta + far[a, b] - 1.0)
-    found = linprog(-(p - math.exp(epsilon) * q), A_ub=np.array(rows), b_ub=limits, bounds=[(0, 1)] * k)
-    return -found.fun
+    result = linprog(-(p - math.exp(epsilon) * q), A_ub=np.array(rows), b_ub=limits, bounds=[(0, 1)] * k)
+    return -result.fun
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6, 1e-3, 0.05])
@@ -256,12 +256,12 @@ def test_linear_programmes_over_all_bounded_mechanisms(delta):
 def test_the_inner_alpha_is_safe_and_nearly_the_largest(alpha, s):
     if alpha / s > 600:
         return
-    found = inner_alpha_for(alpha, s)
+    result = inner_alpha_for(alpha, s)
     target = Fraction(repr(alpha))
-    assert Fraction(sampled_alpha_upper(Fraction(found), s)) <= target
-    assert sampled_alpha_upper(Fraction(found * (1 + 1e-12)), s) > target
+    assert Fraction(sampled_alpha_upper(Fraction(result), s)) <= target
+    assert sampled_alpha_upper(Fraction(result * (1 + 1e-12)), s) > target
     with mpmath.workdps(30):
-        assert found == pytest.approx(float(s * mpmath.lambertw(mpmath.mpf(alpha) / s).real), rel=1e-12)
+        assert result == pytest.approx(float(s * mpmath.lambertw(mpmath.mpf(alpha) / s).real), rel=1e-12)
 
 
 def test_figures():
@@ -277,9 +277,9 @@ def test_figures():
         (10**4, 10**4, 0.02961),
         (10**5, 10**5, 0.00943),
     ):
-        found = calibrate_shuffle(Fraction(inner_alpha_for(25, s)), "1e-12", reports=reports, items=s, limit=False)
-        assert found.methods["flow"] == pytest.approx(want, rel=2e-3)
-        inner = ShuffledReports(Fraction(found.alpha0), reports=reports, items=s, delta="1e-12", model="central")
+        result = calibrate_shuffle(Fraction(inner_alpha_for(25, s)), "1e-12", reports=reports, items=s, limit=False)
+        assert result.methods["flow"] == pytest.approx(want, rel=2e-3)
+        inner = ShuffledReports(Fraction(result.alpha0), reports=reports, items=s, delta="1e-12", model="central")
         guarantee = price(SampledItems(samples=s, delta="1e-12", inner=inner))
         assert isinstance(guarantee.definition, Emd)
         assert not guarantee.definition.bounded
@@ -362,9 +362,9 @@ def test_composition_with_samples_in_alpha():
 def test_the_command():
     run = CliRunner().invoke
     arguments = ["account", "--alpha", "25", "--delta", "1e-12", "--unbounded", "--samples", "1000"]
-    found = run(cli, [*arguments, "--users", "100000", "--json"])
-    assert found.exit_code == 0
-    data = json.loads(found.output)
+    result = run(cli, [*arguments, "--users", "100000", "--json"])
+    assert result.exit_code == 0
+    data = json.loads(result.output)
     assert data["methods"]["flow"] == pytest.approx(4.368, rel=2e-3)
     assert (data["reports"], data["samples"], data["limit_black_box"]) == (10**8, 1000, None)
     text = run(cli, [*arguments, "--model", "local"])

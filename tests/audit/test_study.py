@@ -8,6 +8,7 @@ import pytest
 
 from barrow.audit import audit_study
 from barrow.cli.main import main
+from barrow.errors import ParameterError
 from barrow.study import Study
 
 QUESTIONS = ["mean(fraction='1/2')", "histogram(fraction='1/4')", "density(bandwidth='3', fraction='1/4')"]
@@ -15,20 +16,20 @@ QUESTIONS = ["mean(fraction='1/2')", "histogram(fraction='1/4')", "density(bandw
 
 def test_honest_noise_passes_and_half_of_it_does_not():
     study = Study("line(low=0, high=10, step=1)", alpha=4, users=30, questions=QUESTIONS[:1])
-    (found,) = audit_study(study, draws=4000)
-    assert found.passed
-    assert found.found.informative
-    assert found.control is not None
-    assert not found.control.passed
+    (result,) = audit_study(study, draws=4000)
+    assert result.passed
+    assert result.result.informative
+    assert result.control is not None
+    assert not result.control.passed
 
 
 def test_every_kind_of_question_is_drawn():
     study = Study("line(low=0, high=10, step=1)", alpha=4, users=30, delta="1e-6", questions=[
         *QUESTIONS[:2], {"kind": "items", "items": 3, "fraction": "1/8"},
     ])  # fmt: skip
-    found = audit_study(study, draws=300)
-    assert [finding.passed for finding in found] == [True] * 3
-    assert found[2].control is None
+    result = audit_study(study, draws=300)
+    assert [finding.passed for finding in result] == [True] * 3
+    assert result[2].control is None
 
 
 def test_the_command_reads_no_record(tmp_path, capsys, monkeypatch):
@@ -40,3 +41,17 @@ def test_the_command_reads_no_record(tmp_path, capsys, monkeypatch):
         assert not stop.value.code
         out = capsys.readouterr().out
     assert json.loads(out)["findings"][0]["passed"] is True
+
+
+def test_it_says_how_long_it_takes_and_can_be_cut():
+    study = Study("line(low=0, high=10, step=1)", alpha=4, users=30, questions=QUESTIONS[:1])
+    told = []
+    (whole,) = audit_study(study, draws=2000, tell=told.append)
+    (short,) = audit_study(study, draws=2000, minutes=1e-6, tell=told.append)
+    assert "mean (2,000 draws of each data set)" in told[0]
+    assert "mean (200 draws of each data set)" in told[1]
+    assert whole.passed
+    assert short.passed
+    for minutes in (0, -1, float("nan")):
+        with pytest.raises(ParameterError, match="minutes"):
+            audit_study(study, minutes=minutes)

@@ -16,15 +16,15 @@ def test_an_aim_is_met_or_not(value, aim, expected):
 
 
 def test_a_missed_aim_is_said():
-    kept = {"fuzz": {"machine": "m", "day": "d", "seconds": 1, "figures": {"inputs": 5, "tracebacks": 0}}}
-    page = everything.page(kept)
+    table = {"fuzz": {"machine": "m", "day": "d", "seconds": 1, "figures": {"inputs": 5, "tracebacks": 0}}}
+    page = everything.page(table)
     assert "1 aim is missed" in page
     assert "| 5 | at least 20000 **missed** |" in page
 
 
 def test_the_page_is_made_of_what_is_kept():
-    kept = json.loads(everything.KEPT.read_text())
-    assert everything.PAGE.read_text() == everything.page(kept)
+    subset = json.loads(everything.KEPT.read_text())
+    assert everything.PAGE.read_text() == everything.page(subset)
 
 
 def test_parts_have_names_of_their_own_and_every_kept_part_is_known():

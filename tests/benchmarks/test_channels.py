@@ -51,36 +51,36 @@ def law(channel, item):
     if isinstance(channel, SetChannel):
         unit = np.eye(channel.outputs, dtype=np.int64)
         return [(channel.probability(item, y), unit[y]) for y in range(channel.outputs)]
-    found = []
+    results = []
     if isinstance(channel, SubsetSelection):
         near, d = Fraction(channel.weight, TOTAL), channel.subset
         for chosen in itertools.combinations(range(k), d):
             tally = np.bincount(chosen, minlength=k)
             inside = near / math.comb(k - 1, d - 1) if item in chosen else 0
-            found.append((inside + (1 - near) / math.comb(k, d), tally))
-        return found
+            results.append((inside + (1 - near) / math.comb(k, d), tally))
+        return results
     q = Fraction(channel.weight, TOTAL)
     for bits in itertools.product((0, 1), repeat=k):
         chance = Fraction(1, 2)
         for x, bit in enumerate(bits):
             if x != item:
                 chance *= q if bit else 1 - q
-        found.append((chance, np.array(bits)))
-    return found
+        results.append((chance, np.array(bits)))
+    return results
 
 
 @pytest.mark.parametrize("name", TINY)
 def test_the_claim_holds_exactly_and_is_tight(name):
-    channel, asked = TINY[name], Fraction(ASKED.get(name, "1"))
+    channel, value = TINY[name], Fraction(ASKED.get(name, "1"))
     rows = [[p for p, _ in law(channel, x)] for x in range(channel.items)]
     assert all(sum(row) == 1 for row in rows)
     worst = max(a / b for one in rows for other in rows for a, b in zip(one, other, strict=True))
     assert worst == channel.ratio
-    assert not exceeds_exp(worst, asked)
-    assert exceeds_exp(worst, asked * (1 - Fraction(1, 10**9)))
+    assert not exceeds_exp(worst, value)
+    assert exceeds_exp(worst, value * (1 - Fraction(1, 10**9)))
     active = max(sum(a for a, b in zip(one, other, strict=True) if a != b) for one in rows for other in rows)
     assert active == channel.active
-    assert float(active) <= channel.active_upper(float(asked))
+    assert float(active) <= channel.active_upper(float(value))
     # Every report has the ratio, its inverse or 1: what the exact composition rests on.
     allowed = {channel.ratio, 1 / channel.ratio, Fraction(1)}
     assert {a / b for one in rows for other in rows for a, b in zip(one, other, strict=True)} <= allowed
@@ -99,10 +99,10 @@ def test_the_composition_is_that_of_the_channel(name):
         total = sum((max(Fraction(0), a * c - factor * b * d) for a, b in pairs for c, d in pairs), Fraction(0))
         exact = max(exact, total)
     step = Fraction(math.nextafter(channel.epsilon * (1 + 2**-50), math.inf))
-    found = homogeneous_delta_upper(step, 2, epsilon, active=channel.active)
-    assert found >= float(exact) * (1 - 1e-12)
-    assert found == pytest.approx(float(exact), rel=1e-6 if channel.epsilon > 0.05 else 1e-4)
-    assert homogeneous_delta_upper(step, 2, epsilon) >= found  # the worst law is never better
+    result = homogeneous_delta_upper(step, 2, epsilon, active=channel.active)
+    assert result >= float(exact) * (1 - 1e-12)
+    assert result == pytest.approx(float(exact), rel=1e-6 if channel.epsilon > 0.05 else 1e-4)
+    assert homogeneous_delta_upper(step, 2, epsilon) >= result  # the worst law is never better
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -183,11 +183,11 @@ def test_sampled_sets_follow_the_law(subset):
     reports = law(channel, 3)
     code = 2 ** np.arange(5)
     seen = np.bincount(rows @ code, minlength=32)
-    found = np.array([seen[int(tally @ code)] for _, tally in reports])
-    assert found.sum() == draws
-    assert p_value(found, draws * np.array([float(p) for p, _ in reports])) > 1e-7
+    result = np.array([seen[int(tally @ code)] for _, tally in reports])
+    assert result.sum() == draws
+    assert p_value(result, draws * np.array([float(p) for p, _ in reports])) > 1e-7
     wrong = [float(p) for p, _ in law(channel.at("1.2"), 3)]
-    assert p_value(found, draws * np.array(wrong)) < 1e-7
+    assert p_value(result, draws * np.array(wrong)) < 1e-7
     tally = channel.tally([0, 0, 0, draws, 0], source=SeededSource(4))
     assert np.array_equal(tally, rows.sum(axis=0))
 
@@ -200,9 +200,9 @@ def test_unary_tallies_are_independent_binomials():
         law_of = np.convolve(
             stats.binom.pmf(np.arange(own + 1), own, 0.5), stats.binom.pmf(np.arange(8 - own), 7 - own, q)
         )
-        found = np.bincount(tallies[:, x], minlength=8)
+        result = np.bincount(tallies[:, x], minlength=8)
         some = law_of * 6000 > 5
-        assert p_value(found[some], 6000 * law_of[some] * found[some].sum() / (6000 * law_of[some].sum())) > 1e-7
+        assert p_value(result[some], 6000 * law_of[some] * result[some].sum() / (6000 * law_of[some].sum())) > 1e-7
     assert abs(np.corrcoef(tallies.T)[0, 1]) < 0.08
 
 
@@ -211,9 +211,9 @@ def test_uniform_subsets_are_even(items, size):
     rows = uniform_subsets(30_000, items, size, SeededSource(2))
     assert (rows.sum(axis=1) == size).all()
     seen = np.bincount(rows @ 2 ** np.arange(items))
-    found = seen[seen > 0]
-    assert len(found) == math.comb(items, size)
-    assert p_value(found, np.full(len(found), 30_000 / len(found))) > 1e-7
+    result = seen[seen > 0]
+    assert len(result) == math.comb(items, size)
+    assert p_value(result, np.full(len(result), 30_000 / len(result))) > 1e-7
 
 
 def test_transform_is_the_hadamard_matrix():
@@ -236,7 +236,7 @@ def test_shapes_are_the_best_ones():
 
         chosen = variance(SubsetSelection(k, epsilon))
         assert chosen <= min(variance(SubsetSelection(k, epsilon, subset=d)) for d in range(1, k)) * 1.001
-        rest = [variance(made(k, epsilon)) for made in (RandomisedResponse, HadamardResponse, UnaryEncoding)]
+        rest = [variance(built(k, epsilon)) for built in (RandomisedResponse, HadamardResponse, UnaryEncoding)]
         assert chosen <= min(rest) * 1.001  # subset selection is the best of all
         assert variance(ProjectiveResponse(k, epsilon)) <= chosen * 1.08
         blocks = [variance(HadamardResponse(k, epsilon, blocks=b)) for b in (1, 2, 4, 8)]
@@ -305,8 +305,8 @@ def test_a_wrong_exponential_is_caught_by_the_exact_comparison(kind, excess, mon
         monkeypatch.setattr(f"{module}.float_down", lambda x: float(x) * (1 + excess), raising=True)
     for epsilon in ("0.5", "1", "3"):
         try:
-            made = kind(10, epsilon)
+            built = kind(10, epsilon)
         except ParameterError:
             assert excess > 1e-12
         else:
-            assert not exceeds_exp(made.ratio, Fraction(epsilon))
+            assert not exceeds_exp(built.ratio, Fraction(epsilon))

@@ -31,7 +31,7 @@ from barrow.mechanisms.user_level.levels import cells_of, levelled_tree, weighte
 from barrow.mechanisms.user_level.local import consistent_variances
 from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
-from barrow.privacy import Model, UserLevelRelease
+from barrow.promises import Model, UserLevelRelease
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, Tree, edge_tree
 from barrow.transport import emd
 
@@ -51,15 +51,15 @@ def local(space, kind, epsilon, reports=1):
 
 
 def baselines(space):
-    made = [laplace_histogram(space, 1, users=USERS), gaussian_histogram(space, 1, "1e-6", users=USERS)]
-    made += [local(space, kind, 1) for kind in CHANNELS]
-    made += [local(space, HadamardResponse, "0.5", reports=ITEMS), local(space, UnaryEncoding, 3, reports=4)]
-    made.append(local_gaussian_histogram(space, 1, "1e-6", users=USERS))
+    built = [laplace_histogram(space, 1, users=USERS), gaussian_histogram(space, 1, "1e-6", users=USERS)]
+    built += [local(space, kind, 1) for kind in CHANNELS]
+    built += [local(space, HadamardResponse, "0.5", reports=ITEMS), local(space, UnaryEncoding, 3, reports=4)]
+    built.append(local_gaussian_histogram(space, 1, "1e-6", users=USERS))
     if space in (GRID, UNEVEN, DEEP, WIDE):
-        made.append(levelled_histogram(space, 1, users=USERS))
-        made.append(levelled_histogram(space, 1, "1e-6", users=USERS, noise="gaussian"))
-        made += [levelled_local_histogram(space, 1, users=USERS, channel=c) for c in (SubsetSelection, UnaryEncoding)]
-    return made
+        built.append(levelled_histogram(space, 1, users=USERS))
+        built.append(levelled_histogram(space, 1, "1e-6", users=USERS, noise="gaussian"))
+        built += [levelled_local_histogram(space, 1, users=USERS, channel=c) for c in (SubsetSelection, UnaryEncoding)]
+    return built
 
 
 def population(space, seed):
@@ -107,10 +107,10 @@ def test_users_who_differ_never_have_a_larger_error_than_predicted():
     rng = np.random.default_rng(1)
     data = np.repeat(rng.integers(0, GRID.items, size=USERS), ITEMS).reshape(USERS, ITEMS)  # each holds one kind
     truth = np.bincount(data.ravel(), minlength=GRID.items) / data.size
-    made, source = local(GRID, RandomisedResponse, 8), SeededSource(2)
-    errors = [float(emd(GRID, made.estimate(data, source=source).values, truth)) for _ in range(60)]
-    assert np.mean(errors) < made.predicted_emd(truth)  # no drawing error here: a user's items are all alike
-    assert np.mean(errors) < 0.4 * made.predicted_emd(truth)
+    built, source = local(GRID, RandomisedResponse, 8), SeededSource(2)
+    errors = [float(emd(GRID, built.estimate(data, source=source).values, truth)) for _ in range(60)]
+    assert np.mean(errors) < built.predicted_emd(truth)  # no drawing error here: a user's items are all alike
+    assert np.mean(errors) < 0.4 * built.predicted_emd(truth)
 
 
 def test_pooled_counts_give_the_same_law():
@@ -126,12 +126,12 @@ def test_pooled_counts_give_the_same_law():
 
 @pytest.mark.parametrize("reports", [1, 3, 9, 10])
 def test_each_user_reports_as_many_items_as_said(reports):
-    made = local(GRID, UnaryEncoding, 1, reports=reports)
+    built = local(GRID, UnaryEncoding, 1, reports=reports)
     data = np.arange(USERS)[:, None] * np.ones(ITEMS, dtype=np.int64) % GRID.items
-    chosen = made.chosen(data, source=SeededSource(1))
+    chosen = built.chosen(data, source=SeededSource(1))
     assert np.array_equal(chosen, np.full(GRID.items, USERS * reports // GRID.items))
     mixed = np.tile(np.arange(ITEMS), (USERS, 1))
-    seen = made.chosen(mixed, source=SeededSource(1))[:ITEMS]
+    seen = built.chosen(mixed, source=SeededSource(1))[:ITEMS]
     assert seen.sum() == USERS * reports
     assert np.abs(seen - USERS * reports / ITEMS).max() <= 6 * math.sqrt(USERS * reports / ITEMS)
 
@@ -150,16 +150,16 @@ def test_central_scales_are_those_of_replacing_one_user():
 def test_levels_pay_for_the_largest_change_of_one_user(space):
     """Over all pairs of items the weighted masses move by at most the range, in the norm of the noise."""
     for noise, order in (("laplace", 1), ("gaussian", 2)):
-        made = levelled_histogram(space, 1, "1e-6", users=1, noise=noise)
+        built = levelled_histogram(space, 1, "1e-6", users=1, noise=noise)
         tree = levelled_tree(space)
-        table = np.array([tree.masses(row) for row in np.eye(space.items)]) * np.array(made.weights)[tree.depths]
+        table = np.array([tree.masses(row) for row in np.eye(space.items)]) * np.array(built.weights)[tree.depths]
         moved = max(np.linalg.norm(a - b, order) for a, b in itertools.combinations(table, 2))
-        query = weighted_masses(space, tree, made.weights)
+        query = weighted_masses(space, tree, built.weights)
         assert np.array_equal(query.table.integers.toarray(), table)
         assert moved <= query.range_upper(order) <= moved * (1 + 1e-9)
         loss = 1 if noise == "laplace" else gdp_mu_lower(1.0, 1e-6)
-        assert float(made.noise.scale) >= moved / loss
-        assert sum(made.weights) == 1000
+        assert float(built.noise.scale) >= moved / loss
+        assert sum(built.weights) == 1000
 
 
 def test_consistent_variances_are_those_of_least_squares():
@@ -180,10 +180,10 @@ def test_levels_are_weighed_by_their_precision():
     weights, users = (30, 970), 100
     tree = levelled_tree(GRID)
     noise = user_level_noise(weighted_masses(GRID, tree, weights), 1, noise="laplace", users=users)
-    made, source = LevelledHistogram(GRID, users, noise, weights), SeededSource(6)
+    built, source = LevelledHistogram(GRID, users, noise, weights), SeededSource(6)
     held = np.full(GRID.items, 50)
-    errors = np.array([tree.masses(made.estimate_pooled(held, source=source).values - 0.05) for _ in range(300)])
-    assert ((errors**2).mean(axis=0) / made.edge_variances()).mean() == pytest.approx(1.0, abs=0.12)
+    errors = np.array([tree.masses(built.estimate_pooled(held, source=source).values - 0.05) for _ in range(300)])
+    assert ((errors**2).mean(axis=0) / built.edge_variances()).mean() == pytest.approx(1.0, abs=0.12)
 
 
 def test_reports_by_levels_are_weighed_by_their_precision():
@@ -225,13 +225,13 @@ def test_edges_give_the_earth_movers_distance(name, seed):
 
 
 def test_errors():
-    made = local(GRID, UnaryEncoding, 1)
+    built = local(GRID, UnaryEncoding, 1)
     with pytest.raises(DataError, match="rows of item ids"):
-        made.estimate([[0, 1]])
+        built.estimate([[0, 1]])
     with pytest.raises(DataError, match="exactly the public number"):
-        made.estimate(np.zeros((USERS, 3), dtype=int))
+        built.estimate(np.zeros((USERS, 3), dtype=int))
     with pytest.raises(DataError, match="same number of items"):
-        made.estimate_pooled(np.zeros(GRID.items, dtype=int))
+        built.estimate_pooled(np.zeros(GRID.items, dtype=int))
     with pytest.raises(DataError, match="same number of items"):
         laplace_histogram(GRID, 1, users=USERS).estimate_pooled(np.ones(GRID.items, dtype=int))
     with pytest.raises(ParameterError, match="reports is 11"):
@@ -239,7 +239,7 @@ def test_errors():
     with pytest.raises(ParameterError, match="channel is for 3 items"):
         LocalHistogram(GRID, 1, 1, 1, UnaryEncoding(3, 1), UserLevelRelease(1, model="local"))
     with pytest.raises(ParameterError, match="reference"):
-        made.predicted_emd(np.ones(GRID.items))
+        built.predicted_emd(np.ones(GRID.items))
     with pytest.raises(ParameterError, match="not those of a tree"):
         laplace_histogram(Euclidean([0, 0], [1, 1], step=0.5), 1, users=9).predicted_emd()
     for space in (SPACES["discrete"], SPACES["line"]):

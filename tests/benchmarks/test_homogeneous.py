@@ -56,11 +56,11 @@ def test_against_all_outcomes(m, active):
     for epsilon0 in ("0.05", "1", "3"):
         for epsilon in ("0", "0.2", "1.5", "4"):
             wanted = enumerated(epsilon0, m, epsilon, active)
-            found = homogeneous_delta_upper(epsilon0, m, epsilon, active=active)
-            assert found >= wanted
-            assert found <= wanted * (1 + mp.mpf(10) ** -10) + mp.mpf(10) ** -12
+            result = homogeneous_delta_upper(epsilon0, m, epsilon, active=active)
+            assert result >= wanted
+            assert result <= wanted * (1 + mp.mpf(10) ** -10) + mp.mpf(10) ** -12
             if Fraction(epsilon0) * m <= Fraction(epsilon):
-                assert found == 0.0 == wanted
+                assert result == 0.0 == wanted
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_against_all_outcomes(m, active):
 )  # fmt: skip
 def test_against_sums_at_fifty_digits(epsilon0, m, epsilon, active):
     wanted = summed(epsilon0, m, epsilon, active)
-    found = homogeneous_delta_upper(epsilon0, m, epsilon, active=active)
-    assert wanted <= found <= wanted * (1 + mp.mpf("2e-6"))
+    result = homogeneous_delta_upper(epsilon0, m, epsilon, active=active)
+    assert wanted <= result <= wanted * (1 + mp.mpf("2e-6"))
     # Power: one report more, or a smaller epsilon by a thousandth, is told apart.
-    assert summed(epsilon0, m + 1, epsilon, active) > found
-    assert homogeneous_delta_upper(epsilon0, m, Fraction(epsilon) * Fraction(999, 1000), active=active) > found
+    assert summed(epsilon0, m + 1, epsilon, active) > result
+    assert homogeneous_delta_upper(epsilon0, m, Fraction(epsilon) * Fraction(999, 1000), active=active) > result
 
 
 def test_a_million_reports_in_log_space():
@@ -98,8 +98,8 @@ def test_buckets_cost_little_and_err_on_the_safe_side():
         exact = float(
             (np.exp(binomial_log_pmf(numbers, m, active)) * _tails(numbers, 1 / (1 + math.exp(-step)), epsilon)).sum()
         )
-        found = homogeneous_delta_upper(step, m, epsilon, active=active)
-        assert exact <= found <= exact * 1.02
+        result = homogeneous_delta_upper(step, m, epsilon, active=active)
+        assert exact <= result <= exact * 1.02
         values, masses, beyond = _numbers(m, active, 8.0)
         assert len(values) <= 194
         assert 1.0 <= masses.sum() + beyond <= 1 + 1e-9

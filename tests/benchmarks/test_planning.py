@@ -18,7 +18,7 @@ from benchmarks.baselines.planning import (
 
 from barrow.errors import ParameterError
 from barrow.noise.source import SeededSource
-from barrow.privacy import UserLevel
+from barrow.promises import UserLevel
 from barrow.randomisers import exceeds_exp
 from barrow.spaces import Circle, Clustered, Discrete, Line
 from barrow.transport import emd
@@ -31,17 +31,17 @@ WIDE = Clustered.grid(10, 10, r=0.05)
 @pytest.mark.parametrize("own_law", [True, False])
 def test_several_reports_are_calibrated_exactly(channel, own_law):
     for epsilon, delta, reports in ((1, "1e-6", 5), ("1.25", "1e-9", 1000), (20, "1e-9", 4)):
-        made = local_histogram(
+        built = local_histogram(
             GRID, epsilon, delta, users=100, items=1000, channel=channel, reports=reports, own_law=own_law
         )
-        active = made.channel.active if own_law else 1
+        active = built.channel.active if own_law else 1
         # The channel's ratio is at most that of step, so the composition at step covers it.
-        step = Fraction(math.nextafter(made.channel.epsilon * (1 + 2**-50), math.inf))
-        assert not exceeds_exp(made.channel.ratio, step)
+        step = Fraction(math.nextafter(built.channel.epsilon * (1 + 2**-50), math.inf))
+        assert not exceeds_exp(built.channel.ratio, step)
         assert homogeneous_delta_upper(step, reports, epsilon, active=active) <= float(delta) * (1 + 1e-6)
         assert homogeneous_delta_upper(step * Fraction(1001, 1000), reports, epsilon, active=active) > float(delta)
-        assert made.event.epsilon == Fraction(epsilon)
-        assert made.event.delta == Fraction(delta)
+        assert built.event.epsilon == Fraction(epsilon)
+        assert built.event.delta == Fraction(delta)
 
 
 def test_the_own_law_is_worth_a_factor_of_root_two_for_hadamard_response():
@@ -55,10 +55,10 @@ def test_the_own_law_is_worth_a_factor_of_root_two_for_hadamard_response():
 @pytest.mark.parametrize("model", ["local", "central"])
 @pytest.mark.parametrize("delta", [0, "1e-9"])
 def test_all_candidates_promise_what_was_asked(model, delta):
-    found = histogram_baselines(GRID, "1.25", delta, users=1000, items=50, model=model)
-    assert [c.error for c in found] == sorted(c.error for c in found)
-    assert len({c.name for c in found}) == len(found) >= (2 if model == "central" else 8 - 1)
-    for candidate in found:
+    result = histogram_baselines(GRID, "1.25", delta, users=1000, items=50, model=model)
+    assert [c.error for c in result] == sorted(c.error for c in result)
+    assert len({c.name for c in result}) == len(result) >= (2 if model == "central" else 8 - 1)
+    for candidate in result:
         promise = candidate.guarantee.definition
         assert isinstance(promise, UserLevel)
         assert promise.parameters["epsilon"] <= Fraction("1.25")
@@ -70,20 +70,22 @@ def test_all_candidates_promise_what_was_asked(model, delta):
 
 def test_one_report_with_all_of_epsilon_beats_reporting_everything():
     """At delta = 1e-9 and a moderate epsilon the paper's baseline, every item through Hadamard response, is weak."""
-    found = {c.name: c.error for c in histogram_baselines(WIDE, "1.25", "1e-9", users=10**4, items=1000, model="local")}
-    assert found["hadamard"] < found["hadamard-all-items"] / 3
-    assert found["subset-selection"] < 0.9 * found["hadamard"]
-    assert found["subset-selection-levels"] < 0.6 * found["subset-selection"]
-    assert found["subset-selection"] == pytest.approx(0.199, rel=0.01)
-    assert found["hadamard-all-items"] == pytest.approx(found["gaussian-each-user"], rel=0.01)
+    result = {
+        c.name: c.error for c in histogram_baselines(WIDE, "1.25", "1e-9", users=10**4, items=1000, model="local")
+    }
+    assert result["hadamard"] < result["hadamard-all-items"] / 3
+    assert result["subset-selection"] < 0.9 * result["hadamard"]
+    assert result["subset-selection-levels"] < 0.6 * result["subset-selection"]
+    assert result["subset-selection"] == pytest.approx(0.199, rel=0.01)
+    assert result["hadamard-all-items"] == pytest.approx(result["gaussian-each-user"], rel=0.01)
 
 
 def test_at_a_large_epsilon_several_reports_are_better():
-    found = histogram_baselines(WIDE, 25, "1e-9", users=10**4, items=1000, model="local")
-    assert found[0].name == "subset-selection-4-items"
+    result = histogram_baselines(WIDE, 25, "1e-9", users=10**4, items=1000, model="local")
+    assert result[0].name == "subset-selection-4-items"
     for reports in (1, 2, 8, 1000):
         other = local_histogram(WIDE, 25, "1e-9", users=10**4, items=1000, reports=reports)
-        assert other.predicted_emd() > found[0].error
+        assert other.predicted_emd() > result[0].error
 
 
 def test_predictions_hold_for_users_of_independent_items():
@@ -92,8 +94,8 @@ def test_predictions_hold_for_users_of_independent_items():
     data = rng.choice(GRID.items, size=(2000, 20), p=rng.dirichlet(np.ones(GRID.items)))
     truth = np.bincount(data.ravel(), minlength=GRID.items) / data.size
     for model, epsilon in itertools.product(("local", "central"), (1, 6)):
-        found = histogram_baselines(GRID, epsilon, "1e-6", users=2000, items=20, model=model, reference=truth)
-        for candidate in (found[0], found[1]):
+        result = histogram_baselines(GRID, epsilon, "1e-6", users=2000, items=20, model=model, reference=truth)
+        for candidate in (result[0], result[1]):
             source = SeededSource(5)
             errors = [
                 float(emd(GRID, candidate.mechanism.estimate(data, source=source).values, truth)) for _ in range(150)

@@ -35,19 +35,19 @@ def found():
 
 
 def test_the_report_has_every_figure_and_says_which_sets_were_used(found):
-    said = json.loads(json.dumps(truth.report(found, [])))
+    data = json.loads(json.dumps(truth.report(found, [])))
     for name in (
         "before_within", "before_most_within", "after_within", "standing_out_coverage", "standing_out_width",
         "busiest_coverage", "nonzero_coverage", "limits_coverage", "worst_set_coverage", "median_probability_width",
         "median_coverage",
     ):  # fmt: skip
-        assert isinstance(said[name], float), name
-    assert said["settings"] == len(said["rows"]) == 3
-    assert said["decoder_vs_best"]["most"] >= said["decoder_vs_best"]["mean"] >= 1.0
-    assert said["merged_any_miss"]["pooled"][1] == 3 * FEW.raw
-    assert said["sets"] == {"used": ["tiny line (line)"], "touched_once": ["tiny tree (tree)"]}
-    assert said["touched_once"]["settings"] == 1
-    assert {row["people"] for row in said["rows"]} == {200}
+        assert isinstance(data[name], float), name
+    assert data["settings"] == len(data["rows"]) == 3
+    assert data["decoder_vs_best"]["most"] >= data["decoder_vs_best"]["mean"] >= 1.0
+    assert data["merged_any_miss"]["pooled"][1] == 3 * FEW.raw
+    assert data["sets"] == {"used": ["tiny line (line)"], "touched_once": ["tiny tree (tree)"]}
+    assert data["touched_once"]["settings"] == 1
+    assert {row["people"] for row in data["rows"]} == {200}
 
 
 def test_figures_follow_from_what_was_measured(found):
@@ -56,11 +56,11 @@ def test_figures_follow_from_what_was_measured(found):
     row = replace(row, held=Held(releases=2))
     held = Held(missed=1, releases=2)
     held.count("nonzero", np.array([True] * 15 + [False] * 15), np.ones(30))
-    said = truth.figures_of([row, replace(row, true=(3.0, 3.0), held=held, row={**row.row, "set": "other"})])
-    assert said["before_within"] == said["before_most_within"] == said["after_within"] == 0.5
-    assert said["worst_set_coverage"] == 0.5
-    assert said["merged_any_miss"]["worst"] == ["other (line)", 1, 2]
-    assert said["merged_any_miss"]["pooled"] == [1, 4]
+    data = truth.figures_of([row, replace(row, true=(3.0, 3.0), held=held, row={**row.row, "set": "other"})])
+    assert data["before_within"] == data["before_most_within"] == data["after_within"] == 0.5
+    assert data["worst_set_coverage"] == 0.5
+    assert data["merged_any_miss"]["worst"] == ["other (line)", 1, 2]
+    assert data["merged_any_miss"]["pooled"] == [1, 4]
 
 
 def test_people_count_once_and_the_median_is_that_of_raw_records():

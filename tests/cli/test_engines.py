@@ -20,9 +20,9 @@ def visits(tmp_path):
 
 def test_an_engine_is_compared_with_the_spaces(barrow, visits):
     code, out, err = barrow("engines", "check", visits, "--rows", 20, "--json")
-    found = json.loads(out)
-    assert (code, err, found["engine"], found["passed"], found["differences"]) == (0, "", "duckdb", True, [])
-    assert found["cases"] > 35
+    result = json.loads(out)
+    assert (code, err, result["engine"], result["passed"], result["differences"]) == (0, "", "duckdb", True, [])
+    assert result["cases"] > 35
     assert barrow("engines", "check", visits, "--rows", 3, "--quiet")[:2] == (0, "the same\n")
 
 

@@ -118,19 +118,19 @@ def test_check_takes_a_folder_and_an_encoding(barrow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits" / "year=2026").mkdir(parents=True)
     (tmp_path / "visits" / "year=2026" / "a.csv").write_bytes("uid,item\nJosé,é\n".encode("latin-1"))
-    asked = ["visits", "--user", "uid", "--item", "item", "--space", "discrete(labels=['é'])", "--users", "1"]
-    code, out, _ = barrow("check", *asked)
+    texts = ["visits", "--user", "uid", "--item", "item", "--space", "discrete(labels=['é'])", "--users", "1"]
+    code, out, _ = barrow("check", *texts)
     assert (code, "--encoding latin-1" in out) == (1, True)
-    code, out, _ = barrow("check", *asked, "--encoding", "latin-1")
+    code, out, _ = barrow("check", *texts, "--encoding", "latin-1")
     assert (code, "Usable." in out) == (0, True)
 
 
 def test_misspelt_options_are_named_with_the_nearest_one(barrow):
-    asked = ["plan", "--users", "9", "--promise", "all, 1 km, 1"]
+    texts = ["plan", "--users", "9", "--promise", "all, 1 km, 1"]
     city = "earth(box=(40, -75, 41, -73), cell=1)"
-    code, _, err = barrow(*asked, "--space", city, "--question", "density(bandwith='5 km')")
+    code, _, err = barrow(*texts, "--space", city, "--question", "density(bandwith='5 km')")
     assert (code, "Did you mean 'bandwidth'?" in err) == (1, True)
-    code, _, err = barrow(*asked, "--space", city.replace("cell", "cel"), "--question", "histogram")
+    code, _, err = barrow(*texts, "--space", city.replace("cell", "cel"), "--question", "histogram")
     assert (code, "Did you mean 'cell'?" in err) == (1, True)
 
 
@@ -138,8 +138,8 @@ def test_a_question_without_an_answer_is_refused_before_anything_is_made(barrow,
     monkeypatch.chdir(tmp_path)
     write_ages(tmp_path / "ages.csv")
     hours = ["--space", "hours", "--promise", "all, 2 hours, 0.5", "--users", "1000", "--dataset", "days"]
-    asked = ["--question", "histogram", "--question", "mean"]
-    code, _, err = barrow("init", "ages.csv", "--user", "uid", "--item", "age", *hours, *asked)
+    texts = ["--question", "histogram", "--question", "mean"]
+    code, _, err = barrow("init", "ages.csv", "--user", "uid", "--item", "age", *hours, *texts)
     assert code == 1
     assert "The question 'mean' has no answer: A mean does not exist on the circle" in err
     assert "circular_mean" in err
@@ -147,7 +147,7 @@ def test_a_question_without_an_answer_is_refused_before_anything_is_made(barrow,
     study = ["dataset = 'days'", "users = 1000", "ledger = 'days.ledger'", "[data]", "source = 'ages.csv'",
              "user = 'uid'", "items = ['age']", "[space]", "kind = 'hours'", "[[promise]]", "share = 'all'",
              "distance = '2 hours'", "epsilon = 0.5"]  # fmt: skip
-    (tmp_path / "study.toml").write_text("\n".join([*study, *[f"[[question]]\nkind = '{q}'" for q in asked[1::2]]]))
+    (tmp_path / "study.toml").write_text("\n".join([*study, *[f"[[question]]\nkind = '{q}'" for q in texts[1::2]]]))
     assert barrow("ledger", "init", "days.ledger", "--study", "study.toml")[0] == 0
     code, _, err = barrow("release")
     assert (code, "'mean' has no answer" in err) == (1, True)
@@ -181,7 +181,7 @@ def test_init_says_what_is_missing(barrow, tmp_path, monkeypatch, missing):
 
 
 def test_a_year_of_releases_is_planned_in_twelfths(barrow, study):
-    once, often = (json.loads(barrow("plan", "--times", n, "--json")[1]) for n in (1, 12))
+    once, often = (json.loads(barrow("plan", "--releases", n, "--json")[1]) for n in (1, 12))
     assert often["fraction"] == "1/12"
     assert often["alpha"] == pytest.approx(once["alpha"] / 12)
 
@@ -192,7 +192,7 @@ def test_plan_reads_column_names_only(barrow, study, tmp_path, monkeypatch):
     def never(*_args, **_kwargs):
         raise AssertionError("records were read")
 
-    monkeypatch.setattr(DuckDBEngine, "count", never)
+    monkeypatch.setattr(DuckDBEngine, "sums", never)
     assert barrow("plan", "--study", "study.toml")[0] == 0
     code, _, err = barrow("plan", "--study", "study.toml", "--item", "agee")
     assert code == 1
@@ -271,7 +271,7 @@ def test_an_interruption_before_the_payment_says_so(barrow, study, monkeypatch):
     def interrupt(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DuckDBEngine, "count", interrupt)
+    monkeypatch.setattr(DuckDBEngine, "sums", interrupt)
     code, _, err = barrow("release", "--study", "study.toml", "--out", "o")
     assert code == 130
     assert "before it was paid for" in err

@@ -26,10 +26,10 @@ BAD = set(EVIL) - set("]0;owned[2J1A")
 def test_what_steers_a_terminal_is_shown_as_a_sign(capsys):
     echo(f"a{EVIL}b\tc\n")
     echo_count("3 reports")
-    said = capsys.readouterr()
-    assert not BAD & set(said.out)
-    assert said.out == clean(f"a{EVIL}b") + "\tc\n\n"
-    assert said.err == "\r3 reports"
+    text = capsys.readouterr()
+    assert not BAD & set(text.out)
+    assert text.out == clean(f"a{EVIL}b") + "\tc\n\n"
+    assert text.err == "\r3 reports"
     assert clean("Zürich, 東京, نرم‌افزار, 👩‍👩‍👧\n") == "Zürich, 東京, نرم‌افزار, 👩‍👩‍👧\n"
 
 
@@ -47,10 +47,10 @@ def test_tables_are_clean_and_keep_their_own_styles():
     screen = Screen()
     screen.file, screen._force_terminal, screen._color_system = io.StringIO(), True, ColorSystem.TRUECOLOR
     screen.print(table, style="bold red")
-    said = screen.file.getvalue()
-    assert "\x1b[1" in said  # its own
-    assert "\x1b]0" not in said
-    assert not (BAD - {"\x1b"}) & set(said)
+    text = screen.file.getvalue()
+    assert "\x1b[1" in text  # its own
+    assert "\x1b]0" not in text
+    assert not (BAD - {"\x1b"}) & set(text)
 
 
 def test_brackets_and_colons_of_strangers_are_no_styles(barrow, capsys):
@@ -99,10 +99,10 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_statements_columns_and_paths_of_strangers_do_not_steer_the_terminal(barrow, folder, tmp_path):
-    said = json.loads((folder / "statement.json").read_text())
-    said["sentence"] = said["dataset"] = said["definition"] = EVIL.replace("\ud800", "")
-    said["files"][0]["name"] = "a\x1b[2J.csv"
-    (folder / "statement.json").write_text(json.dumps(said))
+    statement = json.loads((folder / "statement.json").read_text())
+    statement["sentence"] = statement["dataset"] = statement["definition"] = EVIL.replace("\ud800", "")
+    statement["files"][0]["name"] = "a\x1b[2J.csv"
+    (folder / "statement.json").write_text(json.dumps(statement))
     (tmp_path / "evil.csv").write_text("u\x1b[2Jid,\x9bage\n1,2\n")
     for arguments in (
         ["verify", str(folder)], ["explain", str(folder)], ["report", str(folder)], ["explain", "\x1b[2J"],

@@ -10,19 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from barrow.collect.room import Limits
-from barrow.collect.web import Answer, Asked, Service
+from barrow.collect.web import HttpRequest, Reply, Service
 
 
-async def _ask(app: Service, asked: Asked, body: bytes) -> tuple[int, dict]:
-    found = app.find(asked)
-    answer = found if isinstance(found, Answer) else await app.answer(found, body)
+async def _ask(app: Service, request: HttpRequest, body: bytes) -> tuple[int, dict]:
+    result = app.find(request)
+    answer = result if isinstance(result, Reply) else await app.answer(result, body)
     return answer.status, json.loads(answer.body)
 
 
 def ask(app: Service, method: str, path: str, body: bytes = b"", *, secret: str = "") -> tuple[int, dict]:
     """Status and JSON of the answer."""
-    asked = Asked(method, path, "203.0.113.7", f"Bearer {secret}".encode() if secret else b"")
-    return asyncio.run(_ask(app, asked, body))
+    request = HttpRequest(method, path, "203.0.113.7", f"Bearer {secret}".encode() if secret else b"")
+    return asyncio.run(_ask(app, request, body))
 
 
 def free_port() -> int:

@@ -19,6 +19,7 @@ from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
 from barrow.local import Report
+from barrow.questions.collecting import for_people
 from barrow.spaces.product import columns_of
 from barrow.study import Study
 from tests.collect.world import World, admitted, batch_of, item, key, let_in, local_card, shuffle_card
@@ -28,18 +29,18 @@ PEOPLE = 6
 
 @pytest.fixture(scope="module")
 def card():
-    return shuffle_card(users=PEOPLE, honest="0.8")
+    return shuffle_card(users=PEOPLE, honest_fraction="0.8")
 
 
 @pytest.fixture(scope="module")
 def world(card, tmp_path_factory):
-    made = World(tmp_path_factory.mktemp("world"), card, people=PEOPLE)
+    world = World(tmp_path_factory.mktemp("world"), card, people=PEOPLE)
     for person in range(PEOPLE):
-        client = bw.Client(card, memory=made.folder / f"{person}.json", limit=100)
-        client.send(ids=[0, 3], invitation=made.codes[person], transport=made.transport)
-    mix_and_forget(card, made.pool, made.folder / "batch", key("shuffler"))
-    yield made
-    made.stop()
+        client = bw.Client(card, memory=world.folder / f"{person}.json", limit=100)
+        client.send(ids=[0, 3], invitation=world.codes[person], transport=world.transport)
+    mix_and_forget(card, world.pool, world.folder / "batch", key("shuffler"))
+    yield world
+    world.stop()
 
 
 @pytest.fixture
@@ -49,18 +50,18 @@ def ledger(card, tmp_path):
 
 def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     release = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
-    said = release.statement
-    assert (said.model, said.people, said.ledger.entry) == ("shuffle", PEOPLE, 2)
+    statement = release.statement
+    assert (statement.model, statement.people, statement.ledger.entry) == ("shuffle", PEOPLE, 2)
     text = " ".join(release.text.split())
     assert "at least 4 people (honest = 0.8 of 6)" in text
     assert "does not work together with whoever opened them" in text
     assert f"ε = {float(card.epsilon):.4g} for one person" in text
     assert "gave one to each person and signed once for each" in text
-    assert said.parameters["data"]["batch"] == read_batch(world.folder / "batch").head.id
+    assert statement.parameters["data"]["batch"] == read_batch(world.folder / "batch").head.id
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=ledger))
     assert release.values.sum() == pytest.approx(1.0)
     # N = m * floor(n * honest), the person concerned included.
-    assert said.event["reports"] == 2 * 4
+    assert statement.event["reports"] == 2 * 4
     # The same batch again is the same release, for free.
     again = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
     assert again.values.tolist() == release.values.tolist()
@@ -70,8 +71,8 @@ def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
 def some_batch(card, place, count, spoil=0):
     """Good messages, and some that were let in but are of another card inside."""
     bad = [seal("sha256:" + "0" * 64, unb64(card.sealing["key"]), 0) for _ in range(spoil)]
-    made = [item(card, i % 4) for i in range(count)] + [one + let_in(card, one) for one in bad]
-    return batch_of(card, place, made)
+    built = [item(card, i % 4) for i in range(count)] + [one + let_in(card, one) for one in bad]
+    return batch_of(card, place, built)
 
 
 def test_a_batch_is_accepted_once(card, world, ledger, tmp_path):
@@ -93,14 +94,14 @@ def test_what_does_not_belong_is_counted_and_left_out(card, tmp_path):
 
 
 def test_fewer_people_are_a_weaker_promise(ledger, tmp_path):
-    card = shuffle_card(users=400, alpha="0.5", honest="0.9")
+    card = shuffle_card(users=400, alpha="0.5", honest_fraction="0.9")
     (tmp_path / "apart").mkdir()  # a data set has one ledger in a folder
-    book = bw.Ledger.create(tmp_path / "apart" / "other.ledger", card.survey.study)
+    state = bw.Ledger.create(tmp_path / "apart" / "other.ledger", card.survey.study)
     batch = some_batch(card, tmp_path / "batch", 2 * 100)
     with pytest.raises(ParameterError, match="100 people"):
-        analyse(card, batch, key("analyser"), ledger=book, out=tmp_path / "out")
+        analyse(card, batch, key("analyser"), ledger=state, out=tmp_path / "out")
     plan = card.survey.plan
-    fewer = plan.for_people(100)
+    fewer = for_people(plan, 100)
     assert fewer.event.reports == 2 * 90
     assert fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)
     assert np.array_equal(fewer.itemwise.randomiser.stops, plan.itemwise.randomiser.stops)
@@ -110,7 +111,7 @@ def test_honest_is_priced():
     """Fewer honest people mean more noise for the same promise, and 1 changes nothing."""
     terms = {"alpha": "0.5", "delta": "1e-6", "users": 400, "model": "shuffle"}
     plans = {
-        share: bw.Study("discrete(labels=['a', 'b'])", honest=share, **terms).plan("items(items=2)")
+        share: bw.Study("discrete(labels=['a', 'b'])", honest_fraction=share, **terms).plan("items(items=2)")
         for share in (1, "0.9", "0.5")
     }
     rates = [plans[share].itemwise.randomiser.alpha0_upper for share in (1, "0.9", "0.5")]
@@ -121,18 +122,18 @@ def test_honest_is_priced():
     assert "honest" not in plans[1].terms.to_spec()
     for wrong in (0, "1.1", -1):
         with pytest.raises(ParameterError, match="honest"):
-            bw.Study("discrete(labels=['a', 'b'])", honest=wrong, **terms)
+            bw.Study("discrete(labels=['a', 'b'])", honest_fraction=wrong, **terms)
     with pytest.raises(ParameterError, match="shuffle"):
-        bw.Study("discrete(labels=['a', 'b'])", honest="0.5", alpha=1, users=10)
-    study = bw.Study("discrete(labels=['a', 'b'])", honest="1/3", **terms)
-    assert bw.Study.from_spec(study.to_spec()).honest == Fraction(1, 3)
+        bw.Study("discrete(labels=['a', 'b'])", honest_fraction="0.5", alpha=1, users=10)
+    study = bw.Study("discrete(labels=['a', 'b'])", honest_fraction="1/3", **terms)
+    assert bw.Study.from_spec(study.to_spec()).honest_fraction == Fraction(1, 3)
 
 
 def test_attested_people_are_an_assumption(tmp_path):
     card = shuffle_card(tokens=False, users=PEOPLE)
-    book = bw.Ledger.create(tmp_path / "moods.ledger", card.survey.study)
+    ledger = bw.Ledger.create(tmp_path / "moods.ledger", card.survey.study)
     release = analyse(
-        card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"), ledger=book, out=tmp_path / "o"
+        card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"), ledger=ledger, out=tmp_path / "o"
     )
     assert "nobody else checked that these are different people" in " ".join(release.text.split())
     assert release.statement.parameters["data"]["counted"] == "attested"
@@ -146,9 +147,9 @@ def test_the_command_line(tmp_path, monkeypatch):
     )
 
     def run(*words, code=0):
-        found = CliRunner().invoke(cli, ["collect", *words])
-        assert found.exit_code == code, found.output
-        return found.output
+        result = CliRunner().invoke(cli, ["collect", *words])
+        assert result.exit_code == code, result.output
+        return result.output
 
     where = ["--address", "https://c.example", "--shuffler", "https://s.example"]
     name = run("init", "study.toml", *where, "--attested", "--quiet").strip()
@@ -201,11 +202,11 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert (release.statement.people, release.statement.model) == (1, "local")
     assert "own client drew the report" in " ".join(release.text.split())
     assert CliRunner().invoke(cli, ["verify", "local", "--ledger", "apart/l.ledger"]).exit_code == 0
-    for words, said in (
+    for words, text in (
         (["b.batch", "--ledger", "apart/l.ledger"], "local model"),
         (["--store", "none.db"], "no store"),
     ):
-        assert said in str(CliRunner().invoke(cli, ["collect", "analyse", other, *words]).exception)
+        assert text in str(CliRunner().invoke(cli, ["collect", "analyse", other, *words]).exception)
 
 
 @pytest.mark.parametrize(
@@ -221,21 +222,21 @@ def test_local_releases(tmp_path, space, asked, items, tables):
     study = Study(space, alpha=3, users=40, model="local", dataset="d", questions=[asked])
     card = make_card(study, signer=key("signer"), front=key("front"), address="https://x.example")
     held = columns_of(study.space, items)
-    made = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99).report(held).to_text() for i in range(5)]
-    texts = [admitted(card, text) for text in made]
-    book = Ledger.create(tmp_path / "d.ledger", study)
-    release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
+    built = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99).report(held).to_text() for i in range(5)]
+    texts = [admitted(card, text) for text in built]
+    ledger = Ledger.create(tmp_path / "d.ledger", study)
+    release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=ledger, out=tmp_path / "out")
     assert release.statement.people == 5
     assert release.statement.parameters["data"]["refused"] == {"repeated": 1, "not let in": 1}
     # What stands out of the noise is a table of its own, where anything does in this draw.
     assert {file.stem for file in (tmp_path / "out").glob("*.csv")} - {"regions"} == tables
-    assert book.records()[-1].kind == "commit"
-    again = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=book, out=tmp_path / "out")
+    assert ledger.records()[-1].kind == "commit"
+    again = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=ledger, out=tmp_path / "out")
     assert again.statement == release.statement
     with pytest.raises(LedgerError, match="accepted before"):
-        analyse_reports(card, texts[:4], ledger=book, out=tmp_path / "more")
+        analyse_reports(card, texts[:4], ledger=ledger, out=tmp_path / "more")
     with pytest.raises(ParameterError, match="shuffle"):
-        analyse_reports(shuffle_card(), texts, ledger=book)
+        analyse_reports(shuffle_card(), texts, ledger=ledger)
 
 
 @pytest.mark.parametrize("tokens", [True, False], ids=["tokens", "attested"])
@@ -245,11 +246,11 @@ def test_a_local_statement_says_who_let_people_in(tmp_path, tokens):
     clients = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99) for i in range(6)]
     good = [admitted(card, client.report(["calm", "sad"]).to_text()) for client in clients]
     strange = [Report(card.survey.digest, f"{i:032x}", (0, 1)).to_text() for i in range(26_445)]
-    book = Ledger.create(tmp_path / "moods.ledger", card.survey.study)
-    release = analyse_reports(card, [*strange, *good], ledger=book, out=tmp_path / "out")
+    ledger = Ledger.create(tmp_path / "moods.ledger", card.survey.study)
+    release = analyse_reports(card, [*strange, *good], ledger=ledger, out=tmp_path / "out")
     assert release.statement.people == 4
     data = release.statement.parameters["data"]
     assert data["refused"] == {"not let in": 26_445, "too many": 2}
     assert data["counted"] == card.counted
-    said = "gave one to each person and signed once for each" if tokens else "the front end let in each person once"
-    assert said in " ".join(release.text.split())
+    text = "gave one to each person and signed once for each" if tokens else "the front end let in each person once"
+    assert text in " ".join(release.text.split())

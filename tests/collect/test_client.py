@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 import barrow as bw
-from barrow.collect import SendError, Wallet, read_card
+from barrow.collect import ClientBudget, SendError, read_card
 from barrow.collect.card_form import signed_bytes
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer, new_invitations
@@ -16,6 +16,9 @@ from barrow.collect.keys import b64
 from barrow.collect.posting import post_bytes
 from barrow.collect.stores import open_store
 from barrow.errors import DataError, LedgerError, ParameterError
+from barrow.local import Survey
+from barrow.questions.collecting import for_people
+from barrow.study import Study
 from tests.collect.asking import ask
 from tests.collect.world import World, key, local_card, shuffle_card
 
@@ -81,15 +84,15 @@ def test_the_persons_limit_holds_over_all_cards(card, mixed, tmp_path):
         bw.Client(card, memory=me).report(["calm", "sad"])
     first = bw.Client(card, memory=me, limit="3.5")
     first.report(["calm", "sad"])
-    assert first.wallet.spent == card.epsilon == Fraction(card.local["epsilon"])
+    assert first.budget.spent == card.epsilon == Fraction(card.local["epsilon"])
     with pytest.raises(LedgerError, match="nothing was drawn"):
         bw.Client(mixed, memory=me).sealed(["calm", "sad"])
     assert mixed.survey.digest not in bw.Client(mixed, memory=me).answered
     bw.Client(mixed, memory=me, limit=100).sealed(["calm", "sad"])
-    assert bw.Client(card, memory=me).wallet.spent == card.epsilon + mixed.epsilon
+    assert bw.Client(card, memory=me).budget.spent == card.epsilon + mixed.epsilon
     # Paid once: asking again costs nothing.
     first.report(["glad", "glad"])
-    assert first.wallet.spent == card.epsilon + mixed.epsilon
+    assert first.budget.spent == card.epsilon + mixed.epsilon
 
 
 @pytest.mark.parametrize(
@@ -222,11 +225,11 @@ def test_a_price_is_above_zero(tmp_path, price):
 
 @pytest.mark.parametrize("price", [-1000, 0, 10**12])
 def test_a_wallet_takes_no_other_price_either(tmp_path, price):
-    wallet = Wallet(tmp_path / "me.json.cards")
-    wallet.set_limit(10**9)
+    budget = ClientBudget(tmp_path / "me.json.cards")
+    budget.set_limit(10**9)
     with pytest.raises(ParameterError, match="price is not a number"):
-        wallet.reserve("sha256:" + "0" * 64, "sha256:" + "1" * 64, Fraction(price))
-    assert wallet.spent == 0
+        budget.reserve("sha256:" + "0" * 64, "sha256:" + "1" * 64, Fraction(price))
+    assert budget.spent == 0
 
 
 def test_a_price_that_does_not_follow_is_refused(tmp_path):
@@ -246,7 +249,7 @@ def test_what_is_wrong_with_the_items_is_seen_before_anything_is_paid(card, mixe
         for ids in ([0, 4], [0, -1], [0], [0.5, 1]):
             with pytest.raises((ParameterError, DataError)):
                 draw(ids=ids)
-        assert client.wallet.spent == 0
+        assert client.budget.spent == 0
     assert bw.Client(card, memory=tmp_path / "me.json").answered == ()
 
 
@@ -259,14 +262,14 @@ def test_what_was_paid_is_good_for_that_card_and_price_alone(card, tmp_path, mon
         patch.setattr(channel, "report", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             client.report(["calm", "sad"])
-    assert client.wallet.spent == card.epsilon
+    assert client.budget.spent == card.epsilon
     with pytest.raises(LedgerError, match="another card"):
         bw.Client(other, memory=tmp_path / "me.json").report(["calm", "sad"])
     with pytest.raises(LedgerError, match="another price"):
-        client.wallet.reserve(card.survey.digest, card.digest, card.epsilon * 40)
+        client.budget.reserve(card.survey.digest, card.digest, card.epsilon * 40)
     # The card that was paid for is answered for nothing more, and no other one after it.
     client.report(["calm", "sad"])
-    assert client.wallet.spent == card.epsilon
+    assert client.budget.spent == card.epsilon
     with pytest.raises(LedgerError, match="another card"):
         bw.Client(other, memory=tmp_path / "me.json").report(["calm", "sad"])
 
@@ -274,15 +277,15 @@ def test_what_was_paid_is_good_for_that_card_and_price_alone(card, tmp_path, mon
 def test_a_local_report_goes_out_with_a_token_for_it_alone(tmp_path):
     counted = local_card(tokens=True)
     store = open_store(tmp_path / "reports.db", counted.survey.digest)
-    codes, book = new_invitations(1), Invitations(tmp_path / "invitations.db", counted.digest)
-    book.invite(codes)
-    app = Collector(counted, store, issuer=Issuer(counted, key("issuer"), book)).app()
+    codes, invitations = new_invitations(1), Invitations(tmp_path / "invitations.db", counted.digest)
+    invitations.invite(codes)
+    app = Collector(counted, store, issuer=Issuer(counted, key("issuer"), invitations)).app()
     sent = []
 
     def transport(address, body, kind):
         sent.append((address, body))
-        status, found = ask(app, "POST", "/" + address.rpartition("/")[2], body)
-        return status, json.dumps(found).encode()
+        status, result = ask(app, "POST", "/" + address.rpartition("/")[2], body)
+        return status, json.dumps(result).encode()
 
     me = bw.Client(counted, memory=tmp_path / "me.json", limit=10)
     assert me.send(["calm", "sad"], invitation=codes[0], transport=transport) == {"accepted": 1}
@@ -298,3 +301,13 @@ def test_a_local_report_goes_out_with_a_token_for_it_alone(tmp_path):
     with pytest.raises(SendError, match="used invitation"):
         you.send(["calm", "sad"], invitation=codes[0], transport=transport)
     assert list(store.texts()) == [line]
+
+
+def test_fewer_people_than_planned_cost_more():
+    study = Study(
+        "discrete(labels=['a', 'b'])", alpha=1, users=1000, delta="1e-6", model="shuffle", honest_fraction="0.9"
+    )
+    plan = Survey(study, "frequency(items=2)").plan
+    fewer = for_people(plan, 50)
+    assert (fewer.terms.users, fewer.event.reports) == (50, 90)
+    assert fewer.guarantee.epsilon_at(1) > plan.guarantee.epsilon_at(1)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 
 import pytest
 
 from barrow.collect import make_card
-from barrow.collect.admission import line_of
-from barrow.collect.analyser import gathered_reports
+from barrow.collect.admission import attest, line_of
+from barrow.collect.analyser import collect_reports
 from barrow.collect.collector import Collector
+from barrow.collect.keys import new_key
 from barrow.collect.stores import StoreError, open_store
-from barrow.collect.web import GroupCommit, Service, run
+from barrow.collect.web import GroupCommit, Rates, Service, reply, run
 from barrow.errors import ParameterError
-from barrow.local import Client, Report
+from barrow.local import LocalClient, Report
 from barrow.study import Study
 from tests.collect.asking import ask
 from tests.collect.world import admitted, key, let_in, local_card, shuffle_card
@@ -47,13 +49,15 @@ def line(card, number: int, values=(0, 1)) -> str:
 
 
 def test_real_reports_are_counted_once_and_survive(card, collector, place, tmp_path):
-    drawn = [Client(card.survey, memory=tmp_path / f"{i}.json").report(ids=[0, i % 4]).to_text() for i in range(12)]
-    made = [admitted(card, text) for text in drawn]
-    body = "\n".join([*made, made[0]]).encode()
+    samples = [
+        LocalClient(card.survey, memory=tmp_path / f"{i}.json").report(ids=[0, i % 4]).to_text() for i in range(12)
+    ]
+    built = [admitted(card, text) for text in samples]
+    body = "\n".join([*built, built[0]]).encode()
     assert ask(collector.app(), "POST", "/reports", body) == (200, {"lines": ["accepted"] * 12 + ["repeated"]})
     assert ask(collector.app(), "POST", "/reports", body)[1]["lines"] == ["repeated"] * 13
     again = open_store(place, card.survey.digest)
-    server = gathered_reports(card, again.texts())
+    server = collect_reports(card, again.texts())
     assert (again.count(), server.n, dict(server.refused)) == (12, 12, {})
 
 
@@ -115,11 +119,11 @@ def test_a_full_disk_loses_nothing(place):
     app, told = Collector(card, store).app(), []
     for i in range(100):
         lines = [line(card, 100 * i + j) for j in range(100)]
-        status, said = ask(app, "POST", "/reports", "\n".join(lines).encode())
+        status, text = ask(app, "POST", "/reports", "\n".join(lines).encode())
         if status == 507:
             break
         told += lines
-    assert (status, said) == (507, {"problem": "it cannot be stored now"})
+    assert (status, text) == (507, {"problem": "it cannot be stored now"})
     store.close()
     again = open_store(place, card.survey.digest)
     assert set(again.texts()) == set(told)
@@ -165,9 +169,9 @@ def test_noise_on_answers_too(tmp_path):
     study = Study("line(low=0, high=100, step=1, unit='years')", alpha=5, users=50, model="local", questions=["mean"])
     card = make_card(study, signer=key("signer"), front=key("front"), address="https://x.example")
     taking = Collector(card, open_store(tmp_path / "r.db", card.survey.digest), demo=True)
-    made = [Client(card.survey, memory=tmp_path / f"{i}.json").report([30, 40]).to_text() for i in range(9)]
+    built = [LocalClient(card.survey, memory=tmp_path / f"{i}.json").report([30, 40]).to_text() for i in range(9)]
     far = Report(card.survey.digest, "f" * 32, (10**12,)).to_text()
-    lines = [admitted(card, text) for text in [*made, far]]
+    lines = [admitted(card, text) for text in [*built, far]]
     assert ask(taking.app(), "POST", "/reports", "\n".join(lines).encode())[1]["lines"] == [
         *["accepted"] * 9,
         "impossible value",
@@ -206,8 +210,8 @@ def test_reports_in_postgres(card):
         again.close()
         other.close()
         cluster.stop()
-        status, said = ask(collector.app(), "POST", "/reports", line(card, 9).encode())
-        assert (status, said) == (507, {"problem": "it cannot be stored now"})
+        status, text = ask(collector.app(), "POST", "/reports", line(card, 9).encode())
+        assert (status, text) == (507, {"problem": "it cannot be stored now"})
         collector.store.close()
     finally:
         cluster.stop()
@@ -219,14 +223,14 @@ def test_nobody_becomes_more_people_than_the_study_is_about(place, many):
     card = local_card(users=30)
     app = Collector(card, open_store(place, card.survey.digest)).app()
     lines = [line(card, i, (i % 4, 3)) for i in range(100)]
-    said = []
+    texts = []
     for start in range(0, 100, many):
-        said += ask(app, "POST", "/reports", "\n".join(lines[start : start + many]).encode())[1]["lines"]
-    assert said == ["accepted"] * 30 + ["too many"] * 70
+        texts += ask(app, "POST", "/reports", "\n".join(lines[start : start + many]).encode())[1]["lines"]
+    assert texts == ["accepted"] * 30 + ["too many"] * 70
     again = ask(app, "POST", "/reports", "\n".join([lines[99], lines[0], lines[0], lines[98]]).encode())[1]["lines"]
     assert again == ["too many", "repeated", "repeated", "too many"]
-    found = open_store(place, card.survey.digest)
-    assert (found.count(), gathered_reports(card, found.texts()).n) == (30, 30)
+    result = open_store(place, card.survey.digest)
+    assert (result.count(), collect_reports(card, result.texts()).n) == (30, 30)
 
 
 def test_anybody_is_not_let_in(card, collector, place):
@@ -243,5 +247,25 @@ def test_anybody_is_not_let_in(card, collector, place):
     assert collector.store.count() == 0
     # Nor if the store is filled by another way.
     collector.store.add([(bytes([i]) * 16, text.encode()) for i, text in enumerate(strangers)], {})
-    looked = gathered_reports(card, collector.store.texts())
+    looked = collect_reports(card, collector.store.texts())
     assert (looked.n, dict(looked.refused)) == (0, {"not let in": len(strangers)})
+
+
+MOODS = "discrete(labels=['calm', 'tense'])"
+
+
+def test_rates_and_replies():
+    rates = Rates(2)
+    assert [rates.allow("10.0.0.1") for _ in range(3)] == [True, True, False]
+    assert rates.allow("10.0.0.2")
+    assert reply({"a": 1}, retry_after="60").body == b'{"a":1}'
+
+
+def test_collector(tmp_path):
+    front = new_key("front")
+    study = Study(MOODS, alpha=3, users=100, model="local")
+    card = make_card(study, "items(items=1)", signer=new_key("signer"), front=front, address="https://example.org")
+    taking = Collector(card, open_store(str(tmp_path / "reports.db"), card.survey.digest))
+    report = Report(card.survey.digest, "0" * 32, (1,)).to_text()
+    line = line_of(report, attest(front, card.digest, report.encode()))
+    assert asyncio.run(taking.take([line, line, report, "hello"])) == ["accepted", "repeated", *["not let in"] * 2]

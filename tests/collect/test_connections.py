@@ -15,14 +15,14 @@ import pytest
 
 from barrow.collect.connections import serve
 from barrow.collect.room import Limits, Room, network_of
-from barrow.collect.web import Answer, Service, constant, reply
+from barrow.collect.web import Reply, Service, constant, reply
 from barrow.errors import ParameterError
 from tests.collect.asking import served
 
 WAIT = 30.0
 
 
-async def _echo(body: bytes) -> Answer:
+async def _echo(body: bytes) -> Reply:
     return reply({"bytes": len(body)})
 
 
@@ -78,21 +78,21 @@ def post(body: bytes, *more: bytes) -> bytes:
 
 @pytest.fixture
 def address():
-    with served(service(), head=2000, body=5000) as found:
-        yield found
+    with served(service(), head=2000, body=5000) as result:
+        yield result
 
 
 @pytest.fixture
 def call():
     """Makes connections, and closes them in the end."""
-    made: list[Line] = []
+    lines: list[Line] = []
 
     def dial(address: str) -> Line:
-        made.append(Line(address))
-        return made[-1]
+        lines.append(Line(address))
+        return lines[-1]
 
     yield dial
-    for line in made:
+    for line in lines:
         line.socket.close()
 
 
@@ -136,8 +136,8 @@ def test_requests_follow_each_other_on_one_connection(line):
     ],
 )
 def test_what_is_refused_is_told_why_and_ends(line, sent, status):
-    found, headers, body = line.say(sent).hear()
-    assert (found, headers["connection"]) == (status, "close")
+    result, headers, body = line.say(sent).hear()
+    assert (result, headers["connection"]) == (status, "close")
     assert list(json.loads(body)) == ["problem"]
     assert line.ended()
 
@@ -170,8 +170,8 @@ def test_who_asks_whether_to_go_on_is_told(line):
 )
 def test_who_takes_too_long_goes(sent, answer, why, call):
     app = service()
-    with served(app, head_seconds=0.2, body_seconds=0.2, leave_seconds=0.2) as found:
-        line = call(found).say(sent)
+    with served(app, head_seconds=0.2, body_seconds=0.2, leave_seconds=0.2) as result:
+        line = call(result).say(sent)
         if answer is not None:
             assert line.hear()[0] == answer
         assert line.ended()
@@ -179,29 +179,29 @@ def test_who_takes_too_long_goes(sent, answer, why, call):
 
 
 def test_a_kept_connection_and_an_unread_answer_end(call):
-    app = Service({("GET", "/large"): constant(Answer(bytes(2**24)))})
-    with served(app, idle_seconds=0.2, answer_seconds=0.2) as found:
-        line = call(found)
+    app = Service({("GET", "/large"): constant(Reply(bytes(2**24)))})
+    with served(app, idle_seconds=0.2, answer_seconds=0.2) as result:
+        line = call(result)
         line.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         line.say(b"GET /large HTTP/1.1\r\n\r\n")
         while not app.dropped:  # nobody reads; the answer does not fit into what the system holds
             threading.Event().wait(0.01)
         assert app.dropped == {"unread": 1}
         line.socket.close()
-        kept = call(found)
-        assert kept.say(b"GET /none HTTP/1.1\r\n\r\n").hear()[0] == 404
-        assert kept.ended()
+        subset = call(result)
+        assert subset.say(b"GET /none HTTP/1.1\r\n\r\n").hear()[0] == 404
+        assert subset.ended()
     assert app.dropped == {"unread": 1}  # that a kept connection ends is no event
 
 
 @pytest.mark.parametrize(("limits", "why"), [({"of_one": 3}, "crowd"), ({"connections": 3}, "full")])
 def test_where_it_is_full_the_one_that_waits_longest_goes(limits, why, call):
     app = service()
-    with served(app, **limits) as found:
-        lines = [call(found) for _ in range(2)]
-        asking = call(found)
+    with served(app, **limits) as result:
+        lines = [call(result) for _ in range(2)]
+        asking = call(result)
         assert asking.say(post(b"1")).hear()[0] == 200  # it came last, and now waits least
-        newest = call(found)
+        newest = call(result)
         assert lines[0].ended()
         assert newest.say(post(b"2")).hear()[0] == 200
         assert asking.say(post(b"3")).hear()[0] == 200
@@ -213,29 +213,31 @@ def test_whose_answer_is_being_made_keeps_the_place(call):
     """Two are being answered and there is no third place: the third is told to come again."""
     began, go_on = threading.Semaphore(0), threading.Event()
 
-    async def slow(body: bytes) -> Answer:
+    async def slow(body: bytes) -> Reply:
         began.release()
         await asyncio.to_thread(go_on.wait, WAIT)
         return reply({})
 
-    with served(Service({("POST", "/echo"): slow}), connections=2) as found:
-        lines = [call(found).say(post(b"x")) for _ in range(2)]
+    with served(Service({("POST", "/echo"): slow}), connections=2) as result:
+        lines = [call(result).say(post(b"x")) for _ in range(2)]
         assert all(began.acquire(timeout=WAIT) for _ in lines)
-        assert call(found).hear()[0] == 503
+        assert call(result).hear()[0] == 503
         lines.pop().socket.close()  # who leaves before the answer keeps the place until the work is done
-        assert call(found).hear()[0] == 503
+        assert call(result).hear()[0] == 503
         go_on.set()
         assert lines[0].hear()[0] == 200
 
 
 def test_memory_is_bounded_and_the_slowest_gives_it_back(call):
     app = service()
-    with served(app, body=1000, held=2500) as found:
-        short = [call(found).say(b"POST /echo HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"x" * 999) for _ in range(2)]
-        quiet = call(found)
+    with served(app, body=1000, held=2500) as result:
+        short = [
+            call(result).say(b"POST /echo HTTP/1.1\r\nContent-Length: 1000\r\n\r\n" + b"x" * 999) for _ in range(2)
+        ]
+        quiet = call(result)
         while sum(guest.held for guest in app.room.inside) < 2 * 999:
             threading.Event().wait(0.01)
-        assert call(found).say(post(b"y" * 900)).hear()[0] == 200
+        assert call(result).say(post(b"y" * 900)).hear()[0] == 200
         assert short[0].ended()
         assert short[1].say(b"x").hear()[2] == b'{"bytes":1000}'
         assert quiet.say(post(b"")).hear()[0] == 200  # it held nothing, and was not asked to go
@@ -243,8 +245,8 @@ def test_memory_is_bounded_and_the_slowest_gives_it_back(call):
 
 
 def test_one_that_would_fill_all_memory_is_told_so(call):
-    with served(service(), body=1000, held=500) as found:
-        assert call(found).say(post(b"y" * 900)).hear()[0] == 503
+    with served(service(), body=1000, held=500) as result:
+        assert call(result).say(post(b"y" * 900)).hear()[0] == 503
 
 
 def test_addresses():
@@ -268,5 +270,5 @@ def test_the_room_forgets_addresses():
 
 
 def test_an_address_that_is_taken():
-    with served(service()) as found, pytest.raises(ParameterError, match="Nothing can listen"):
-        serve(service(), host="127.0.0.1", port=int(found.rpartition(":")[2]), limits=Limits())
+    with served(service()) as result, pytest.raises(ParameterError, match="Nothing can listen"):
+        serve(service(), host="127.0.0.1", port=int(result.rpartition(":")[2]), limits=Limits())

@@ -36,9 +36,9 @@ def site(tmp_path_factory):
     keys = {"signer": new_key("signer"), "issuer": new_key("issuer")}
     card = make_card(study, "frequency(items=1)", address=address, **keys)
     folder = tmp_path_factory.mktemp("store")
-    book = Invitations(folder / "invitations.db", card.digest)
-    book.invite(CODES)
-    issuer = Issuer(card, keys["issuer"], book)
+    invitations = Invitations(folder / "invitations.db", card.digest)
+    invitations.invite(CODES)
+    issuer = Issuer(card, keys["issuer"], invitations)
     store = open_store(str(folder / "reports.db"), card.survey.digest)
     app = Collector(card, store, issuer=issuer, demo=True, operator=SECRET).app()
     with served(app, port):
@@ -46,22 +46,22 @@ def site(tmp_path_factory):
 
 
 def status(address):
-    asked = urllib.request.Request(f"{address}/status", headers={"Authorization": f"Bearer {SECRET}"})
-    with urllib.request.urlopen(asked) as answer:
+    request = urllib.request.Request(f"{address}/status", headers={"Authorization": f"Bearer {SECRET}"})
+    with urllib.request.urlopen(request) as answer:
         return json.loads(answer.read())
 
 
 @pytest.fixture
 def page(browser, site):
     context = browser.new_context()
-    made = context.new_page()
-    made.troubles = []
-    made.on("console", lambda message: made.troubles.append(message.text))
-    made.on("pageerror", lambda error: made.troubles.append(str(error)))
-    made.on("request", lambda asked: None if asked.url.startswith(site[0]) else made.troubles.append(asked.url))
-    made.goto(f"{site[0]}/#invitation={CODES[0]}")
-    made.wait_for_selector("body[data-ready=yes]")
-    yield made
+    built = context.new_page()
+    built.troubles = []
+    built.on("console", lambda message: built.troubles.append(message.text))
+    built.on("pageerror", lambda error: built.troubles.append(str(error)))
+    built.on("request", lambda request: None if request.url.startswith(site[0]) else built.troubles.append(request.url))
+    built.goto(f"{site[0]}/#invitation={CODES[0]}")
+    built.wait_for_selector("body[data-ready=yes]")
+    yield built
     context.close()
 
 
@@ -136,16 +136,16 @@ def test_hostile_cards_in_a_browser(browser, site):
     cheap = make_card(study.replace(alpha="1/2"), "frequency(items=1)", address=address, **keys).data
 
     def hostile(**changes):
-        made = {**dear, **changes}
-        return {"card": json.dumps({**made, "signature": b64(author.sign(signed_bytes(made)))})}
+        built = {**dear, **changes}
+        return {"card": json.dumps({**built, "signature": b64(author.sign(signed_bytes(built)))})}
 
     def run(*texts):
         context = browser.new_context()
         page = context.new_page()
         page.goto(f"{address}/card")
-        found = page.evaluate(ATTACK, [address, list(texts), "1"])
+        result = page.evaluate(ATTACK, [address, list(texts), "1"])
         context.close()
-        return found
+        return result
 
     names = ("toString", "__proto__", "constructor", "hasOwnProperty")
     prices = ("-1000", "0", "NaN", "1/0", "9" * 30)
@@ -179,8 +179,8 @@ def test_axe_finds_nothing_by_day_and_by_night_and_nothing_scrolls_sideways(page
     page.evaluate(axe)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        found = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
-        assert found == []
+        result = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
+        assert result == []
     page.set_viewport_size({"width": 390, "height": 800})
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
@@ -198,7 +198,7 @@ def test_browsers_draw_exactly_what_the_card_says(browser, site):
     for _ in range(PAGES):
         page = context.new_page()
         page.goto(f"{address}/card")
-        drawn = page.evaluate(
+        sample = page.evaluate(
             """async ([address, draws]) => {
                  const { readCard } = await import(`${address}/client/card.js`);
                  const { SystemWords } = await import(`${address}/client/words.js`);
@@ -209,7 +209,7 @@ def test_browsers_draw_exactly_what_the_card_says(browser, site):
             [address, EACH],
         )
         page.close()
-        for value in drawn:
+        for value in sample:
             counts[value] += 1
     context.close()
     assert sum(counts) == PAGES * EACH

@@ -46,16 +46,16 @@ def check(params: dict, name: str) -> None:
 
 def test_compose():
     yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
-    found = yaml.safe_load((DEPLOY / "compose.yml").read_text())["services"]
-    assert sorted(found) == sorted([*SERVICES, "proxy"])
+    result = yaml.safe_load((DEPLOY / "compose.yml").read_text())["services"]
+    assert sorted(result) == sorted([*SERVICES, "proxy"])
     for name in SERVICES:
-        made = found[name]
-        check(understood(made["command"]), name)
-        assert made["read_only"]
-        assert made["cap_drop"] == ["ALL"]
-        assert made["profiles"] == [name]  # nobody starts two parties by accident
-        assert "ports" not in made  # only the proxy is reached from outside
-    for volume in found["proxy"]["volumes"]:
+        built = result[name]
+        check(understood(built["command"]), name)
+        assert built["read_only"]
+        assert built["cap_drop"] == ["ALL"]
+        assert built["profiles"] == [name]  # nobody starts two parties by accident
+        assert "ports" not in built  # only the proxy is reached from outside
+    for volume in result["proxy"]["volumes"]:
         source = DEPLOY / volume.split(":")[0]
         assert source.is_file() or source.name == "tls"
 
@@ -72,14 +72,14 @@ def test_units(tmp_path):
     """The unit is understood, and gives a service little: systemd's own measure of exposure stays below 2 of 10."""
     unit = tmp_path / "barrow@.service"
     unit.write_text((DEPLOY / "systemd" / "barrow@.service").read_text().replace("/opt/barrow/bin/barrow", "/bin/true"))
-    found = subprocess.run([ANALYZE, "verify", unit], capture_output=True, text=True)
-    if found.returncode and "Unknown" not in found.stderr and "barrow@" not in found.stderr:
-        pytest.skip(f"systemd-analyze does not run here: {found.stderr[:100]}")
-    assert (found.returncode, found.stderr) == (0, "")
-    found = subprocess.run([ANALYZE, "security", "--offline=true", "--no-pager", unit], capture_output=True, text=True)
-    if "unrecognized option" in found.stderr:
+    result = subprocess.run([ANALYZE, "verify", unit], capture_output=True, text=True)
+    if result.returncode and "Unknown" not in result.stderr and "barrow@" not in result.stderr:
+        pytest.skip(f"systemd-analyze does not run here: {result.stderr[:100]}")
+    assert (result.returncode, result.stderr) == (0, "")
+    result = subprocess.run([ANALYZE, "security", "--offline=true", "--no-pager", unit], capture_output=True, text=True)
+    if "unrecognized option" in result.stderr:
         pytest.skip("this systemd-analyze is too old to judge a file")
-    level = found.stdout.split("Overall exposure level for")[1].split(":")[1].split()[0]
+    level = result.stdout.split("Overall exposure level for")[1].split(":")[1].split()[0]
     assert float(level) < 2
 
 
@@ -88,7 +88,7 @@ def certificate(folder: Path) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.UTC)
-    made = (
+    built = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
         .serial_number(x509.random_serial_number()).not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
@@ -96,7 +96,7 @@ def certificate(folder: Path) -> None:
         .sign(key, hashes.SHA256())
     )  # fmt: skip
     folder.mkdir()
-    (folder / "fullchain.pem").write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    (folder / "fullchain.pem").write_bytes(built.public_bytes(serialization.Encoding.PEM))
     plain = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     (folder / "privkey.pem").write_bytes(key.private_bytes(*plain))
 
@@ -116,9 +116,9 @@ def proxied(tmp_path):
     words = [NGINX, "-p", str(tmp_path), "-c", str(tmp_path / "nginx.conf"), "-e", "/dev/null"]
     if (tmp_path.owner()) == "root":
         words += ["-g", "user root;"]
-    said = subprocess.run([*words, "-t"], capture_output=True, text=True)
-    assert said.returncode == 0, said.stderr
-    assert "[warn]" not in said.stderr
+    sentence = subprocess.run([*words, "-t"], capture_output=True, text=True)
+    assert sentence.returncode == 0, sentence.stderr
+    assert "[warn]" not in sentence.stderr
     words = [word.replace("user root;", "user root; daemon off;") for word in words]
     if "-g" not in words:
         words += ["-g", "daemon off;"]
@@ -144,10 +144,10 @@ def over_tls(port: int, trusted: Path, sent: bytes) -> tuple[int, bytes]:
     context = ssl.create_default_context(cafile=str(trusted))
     with plain, context.wrap_socket(plain, server_hostname="localhost") as link:
         link.sendall(sent)
-        found = b""
+        result = b""
         while some := link.recv(2**16):
-            found += some
-    head, _, body = found.partition(b"\r\n\r\n")
+            result += some
+    head, _, body = result.partition(b"\r\n\r\n")
     return int(head.split()[1]), body
 
 

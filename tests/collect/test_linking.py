@@ -26,15 +26,15 @@ COUNT = EACH * PEOPLE
 @pytest.fixture(scope="module")
 def orders(tmp_path_factory) -> list[tuple[int, ...]]:
     """The order of the batch for every way in which the places can be drawn, all equally likely."""
-    folder, found = tmp_path_factory.mktemp("orders"), []
+    folder, results = tmp_path_factory.mktemp("orders"), []
     some = [bytes([i]) * 64 for i in range(COUNT)]
     with pytest.MonkeyPatch.context() as patch:
         for number, places in enumerate(product(*(range(i) for i in range(1, COUNT + 1)))):
             patch.setattr(mixing, "uniform_below", lambda bounds, places=places: np.array(places))
             place = folder / str(number)
             write_batch(place, some, key("shuffler"), card="x", name="0", count=COUNT, people_of=EACH, size=64)
-            found.append(tuple(message[0] for message in read_batch(place).items()))
-    return found
+            results.append(tuple(message[0] for message in read_batch(place).items()))
+    return results
 
 
 def divergence(one: Counter, two: Counter, ratio: Fraction) -> Fraction:
@@ -52,14 +52,14 @@ def test_the_linked_view_gains_nothing(orders, ratio):
 
     def seen(mine: tuple[int, int], how) -> Counter:
         """What is seen of the reports on my items and on somebody's known ones."""
-        found: Counter = Counter()
+        counter: Counter = Counter()
         for reports in product(range(2), repeat=COUNT):
             likely = Fraction(1)
             for item, report in zip((*mine, 0, 1), reports, strict=True):
                 likely *= chance[item][report]
             for order in orders:
-                found[how(reports, order)] += likely / len(orders)
-        return found
+                counter[how(reports, order)] += likely / len(orders)
+        return counter
 
     def views(how) -> Fraction:
         return divergence(seen((0, 0), how), seen((1, 1), how), ratio)

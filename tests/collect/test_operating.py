@@ -18,7 +18,7 @@ from barrow.collect.operating import Troubles, metrics_text, operator_secret
 from barrow.collect.shuffler import Shuffler, open_pool
 from barrow.collect.slots import Slots
 from barrow.collect.stores import StoreError, open_store
-from barrow.collect.web import Answer, Asked, Health
+from barrow.collect.web import Health, HttpRequest, Reply
 from barrow.errors import ParameterError
 from barrow.local import Report
 from tests.collect.asking import ask
@@ -52,7 +52,7 @@ def test_only_the_operator_may_ask(services, card, tmp_path, name, path):
     app = services[name]
     for secret in ("", "another", SECRET + "x"):
         assert ask(app, "GET", path, secret=secret) == (401, {"problem": "for the operator only"})
-    handler = app.find(Asked("GET", path, "", f"Bearer {SECRET}".encode()))
+    handler = app.find(HttpRequest("GET", path, "", f"Bearer {SECRET}".encode()))
     assert asyncio.run(app.answer(handler, b"")).status == 200
     nobodys = Collector(card, open_store(tmp_path / "other.db", card.survey.digest)).app()
     assert ask(nobodys, "GET", path, secret="None")[0] == 404
@@ -65,7 +65,7 @@ def test_metrics_are_in_hundreds(card, tmp_path):
     app = Collector(study, store, operator=SECRET).app()
 
     def metrics() -> str:
-        handler = app.find(Asked("GET", "/metrics", "", f"Bearer {SECRET}".encode()))
+        handler = app.find(HttpRequest("GET", "/metrics", "", f"Bearer {SECRET}".encode()))
         answer = asyncio.run(app.answer(handler, b""))
         assert dict(answer.headers)[b"content-type"] == b"text/plain; version=0.0.4"
         return answer.body.decode()
@@ -102,14 +102,14 @@ def test_the_log_of_errors_says_nothing_about_anybody(card, tmp_path, capsys, mo
     monkeypatch.setattr(store, "add", wrong)
     for _ in range(12):
         assert ask(app, "POST", "/reports", PERSON.encode()) == (500, {"problem": "something went wrong"})
-    said = capsys.readouterr()
-    assert said.out == ""
-    lines = said.err.splitlines()
+    text = capsys.readouterr()
+    assert text.out == ""
+    lines = text.err.splitlines()
     assert len(lines) == 3  # the first of each kind, and the tenth
     assert lines[0].startswith("error: StoreError after OperationalError at collector.py:")
     assert lines[2].startswith("error: ValueError at collector.py:")
     assert lines[2].endswith("(10 so far)")
-    assert not any(word in said.err for word in (PERSON, "person", "203.0.113.7", "nonsense"))
+    assert not any(word in text.err for word in (PERSON, "person", "203.0.113.7", "nonsense"))
     assert ask(app, "GET", "/status", secret=SECRET)[1]["errors"] == 13
 
 
@@ -166,25 +166,25 @@ def test_an_issuer_whose_key_does_not_sign_is_not_well(tmp_path):
 
 
 def test_a_crowd_that_asks_for_health_makes_one_check():
-    made = []
+    built = []
 
     async def check() -> None:
-        made.append(1)
+        built.append(1)
         await asyncio.sleep(0)
 
-    async def crowd() -> list[Answer]:
+    async def crowd() -> list[Reply]:
         health = Health(check)
         return await asyncio.gather(*(health.answer(b"") for _ in range(500)))
 
     assert {answer.status for answer in asyncio.run(crowd())} == {200}
-    assert made == [1]
+    assert built == [1]
 
 
 def test_the_secret_of_the_operator(tmp_path):
     place = tmp_path / "operator.secret"
-    made = operator_secret(place)
-    assert operator_secret(place) == made
-    assert (len(made), place.stat().st_mode & 0o777) == (43, 0o600)
+    built = operator_secret(place)
+    assert operator_secret(place) == built
+    assert (len(built), place.stat().st_mode & 0o777) == (43, 0o600)
     place.chmod(0o644)
     with pytest.raises(ParameterError, match="read by others"):
         operator_secret(place)
@@ -207,9 +207,9 @@ def test_parties_make_their_keys_apart(tmp_path, monkeypatch):
     def run(place, *words, fails=False):
         (tmp_path / place).mkdir(exist_ok=True)
         monkeypatch.chdir(tmp_path / place)
-        found = CliRunner().invoke(cli, ["collect", *words])
-        assert bool(found.exit_code) == fails, found.output
-        return str(found.exception) if fails else found.output
+        result = CliRunner().invoke(cli, ["collect", *words])
+        assert bool(result.exit_code) == fails, result.output
+        return str(result.exception) if fails else result.output
 
     public = []
     for role in ("analyser", "shuffler", "issuer"):

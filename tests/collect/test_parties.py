@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from barrow.questions.collecting import for_people
 from tests.faults import hostile
 from tests.faults.parties import PARTIES, WEAK, Scene, refused, weakened
 
@@ -39,5 +40,5 @@ def test_an_issuer_that_signs_twice_is_not_seen_and_the_statement_names_it(scene
     assert "signed once for each" in conditions_of(scene.card, hostile.PEOPLE)[1]
     # What many invitations cannot buy: a promise better than the one that was made for the card's number of people.
     plan = scene.card.survey.plan
-    assert plan.for_people(10**6).guarantee == plan.guarantee
+    assert for_people(plan, 10**6).guarantee == plan.guarantee
     assert conditions_of(scene.card, 10**6)[0] == conditions_of(scene.card, hostile.PEOPLE)[0]

@@ -15,7 +15,7 @@ from scipy.stats import chisquare, spearmanr
 
 from barrow.collect import tokens
 from barrow.collect.batches import read_batch, write_batch
-from barrow.collect.pool import Pool
+from barrow.collect.pool import MessagePool
 from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
 from barrow.collect.slots import BUCKET, Slots
 from barrow.collect.stores import StoreError
@@ -169,7 +169,7 @@ def test_an_interrupted_mixing_goes_on(loose, tmp_path, monkeypatch):
     pool = open_pool(tmp_path / "pool.db", loose)
     pool.add([item(loose) for _ in range(10)])
     with monkeypatch.context() as patch:
-        patch.setattr(Pool, "forget", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(MessagePool, "forget", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             mix_and_forget(loose, pool, tmp_path / "batch", key("shuffler"))
     again = open_pool(tmp_path / "pool.db", loose)
@@ -233,9 +233,9 @@ def test_the_disk_says_nothing_about_arrival(loose, tmp_path, monkeypatch):
             by_bucket.setdefault(place // BUCKET, []).append(place)
         return float(np.mean([a < b for places in by_bucket.values() for a, b in pairwise(places)]))
 
-    found = places("pool.db")
-    assert spearmanr(range(2500), found).pvalue > 1e-4
-    assert 0.45 < in_order(found) < 0.55
+    result = places("pool.db")
+    assert spearmanr(range(2500), result).pvalue > 1e-4
+    assert 0.45 < in_order(result) < 0.55
     monkeypatch.setattr(Slots, "_choose", lambda self, flags: flags.find(0))
     assert in_order(places("first.db")) > 0.6
 
@@ -279,8 +279,8 @@ def test_slots_grow_and_are_found(tmp_path):
 def test_a_killed_pool_mends_itself(card, tmp_path):
     """What was half written, or half grown, is gone."""
     pool = open_pool(tmp_path / "pool.db", card)
-    kept = [os.urandom(352) for _ in range(5)]
-    pool.add(kept)
+    subset = [os.urandom(352) for _ in range(5)]
+    pool.add(subset)
     torn = os.urandom(352)
     for record in (
         hashlib.sha256(b"x").digest() + bytes(480),
@@ -290,8 +290,8 @@ def test_a_killed_pool_mends_itself(card, tmp_path):
     (tmp_path / "pool.db.messages.new").write_bytes(b"half")
     os.link(tmp_path / "pool.db.messages", tmp_path / "pool.db.messages.old")
     again = open_pool(tmp_path / "pool.db", card)
-    assert sorted(again.items()) == sorted(kept)
-    assert again.add([kept[3], torn]) == ["repeated", "accepted"]
+    assert sorted(again.items()) == sorted(subset)
+    assert again.add([subset[3], torn]) == ["repeated", "accepted"]
     assert not list(tmp_path.glob("*.new")) + list(tmp_path.glob("*.old"))
     with pytest.raises(ParameterError, match="another card"):
         open_pool(tmp_path / "pool.db", shuffle_card(alpha=9))
@@ -356,7 +356,7 @@ def test_linking_gains_nothing(loose, tmp_path, no_sync):
 
 def test_the_wrong_kind_of_card(tmp_path):
     with pytest.raises(ParameterError, match="local"):
-        Shuffler(local_card(), Pool(tmp_path / "pool.db", "sha256:0", 128))
+        Shuffler(local_card(), MessagePool(tmp_path / "pool.db", "sha256:0", 128))
 
 
 @pytest.mark.parametrize("content", [b"", b"{}\n", b"<html>", b'{"barrow":"sealed batch"', b"\xff\n"])
@@ -413,9 +413,9 @@ def test_the_issuer(card, tmp_path):
 
 
 def test_nobody_outside_knows_where_a_message_will_lie(tmp_path):
-    ours, other = (Pool(tmp_path / name, "sha256:0", 65) for name in ("a.db", "b.db"))
+    ours, other = (MessagePool(tmp_path / name, "sha256:0", 65) for name in ("a.db", "b.db"))
     message = bytes(65)
     assert ours.add([message]) == ["accepted"]
     assert ours._digest(message) != other._digest(message)
     ours.close()
-    assert Pool(tmp_path / "a.db", "sha256:0", 65).add([message]) == ["repeated"]  # the key is kept
+    assert MessagePool(tmp_path / "a.db", "sha256:0", 65).add([message]) == ["repeated"]  # the key is kept

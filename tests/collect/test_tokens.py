@@ -9,7 +9,9 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from barrow.collect import tokens
-from barrow.collect.admission import said_of
+from barrow.collect.admission import signed_message
+from barrow.collect.keys import new_key
+from barrow.collect.tokens import blind, emsa_pss_encode, finalize, load_issuer, random_bytes, sign, verify
 from barrow.errors import ParameterError
 from tests.collect.vectors import FOLDER
 from tests.collect.world import key
@@ -33,49 +35,53 @@ def test_the_vector(issuer):
     message, prefix, salt = (bytes.fromhex(VECTOR[name]) for name in ("msg", "prefix", "salt"))
     inverse = number("inv")
     factor = pow(inverse, -1, number("n"))
-    made = tokens.blind(issuer.public_key(), message, prefix=prefix, salt=salt, factor=factor)
-    assert made.request.hex() == VECTOR["blinded_msg"]
-    assert made.inverse == inverse
-    answer = tokens.sign(issuer, made.request)
+    built = tokens.blind(issuer.public_key(), message, prefix=prefix, salt=salt, factor=factor)
+    assert built.request.hex() == VECTOR["blinded_msg"]
+    assert built.inverse == inverse
+    answer = tokens.sign(issuer, built.request)
     assert answer.hex() == VECTOR["blind_sig"]
-    signature = tokens.finalize(issuer.public_key(), message, made, answer)
+    signature = tokens.finalize(issuer.public_key(), message, built, answer)
     assert signature.hex() == VECTOR["sig"]
     assert tokens.verify(issuer.public_key(), message, prefix, signature)
 
 
 def test_tokens_are_good_for_one_message_one_card_and_one_key():
     mine, check = key("issuer"), tokens.verify
-    said = said_of("sha256:a", b"message")
-    made = tokens.blind(mine.public_key(), said)
-    signature = tokens.finalize(mine.public_key(), said, made, tokens.sign(mine, made.request))
-    assert check(mine.public_key(), said, made.prefix, signature)
+    text = signed_message("sha256:a", b"message")
+    built = tokens.blind(mine.public_key(), text)
+    signature = tokens.finalize(mine.public_key(), text, built, tokens.sign(mine, built.request))
+    assert check(mine.public_key(), text, built.prefix, signature)
     others = [
-        said_of("sha256:b", b"message"), said_of("sha256:a", b"another"), said_of("sha256:a", b"message", b"more"),
-        said_of("sha256:a", b"mes", b"sage"), said_of("sha256:a"),
+        signed_message("sha256:b", b"message"), signed_message("sha256:a", b"another"),
+        signed_message("sha256:a", b"message", b"more"),
+        signed_message("sha256:a", b"mes", b"sage"), signed_message("sha256:a"),
     ]  # fmt: skip
-    assert not any(check(mine.public_key(), other, made.prefix, signature) for other in others)
-    assert not check(key("issuer", 2).public_key(), said, made.prefix, signature)
-    assert not check(mine.public_key(), said, bytes(32), signature)
-    assert not check(mine.public_key(), said, made.prefix, signature[:-1])
+    assert not any(check(mine.public_key(), other, built.prefix, signature) for other in others)
+    assert not check(key("issuer", 2).public_key(), text, built.prefix, signature)
+    assert not check(mine.public_key(), text, bytes(32), signature)
+    assert not check(mine.public_key(), text, built.prefix, signature[:-1])
 
 
 def test_what_a_token_says():
     """By hand: the card's digest, and the hash of the list of hashes of each recipient's part."""
     parts = [b"one", b"two"]
     listed = b"".join(hashlib.sha256(part).digest() for part in parts)
-    assert said_of("sha256:a", *parts).decode() == f"barrow admission 2 sha256:a {hashlib.sha256(listed).hexdigest()}"
+    assert (
+        signed_message("sha256:a", *parts).decode()
+        == f"barrow admission 2 sha256:a {hashlib.sha256(listed).hexdigest()}"
+    )
     known = json.loads((FOLDER / "admission.json").read_text())
     assert known["cases"]
     for case in known["cases"]:
-        assert said_of(case["card"], *(bytes.fromhex(part) for part in case["parts"])).decode() == case["said"]
+        assert signed_message(case["card"], *(bytes.fromhex(part) for part in case["parts"])).decode() == case["said"]
 
 
 def test_a_wrong_answer_of_the_issuer_is_seen():
     mine = key("issuer")
-    made = tokens.blind(mine.public_key(), b"x")
-    wrong = tokens.sign(key("issuer", 2), made.request) if made.request < b"\x80" else bytes(256)
+    built = tokens.blind(mine.public_key(), b"x")
+    wrong = tokens.sign(key("issuer", 2), built.request) if built.request < b"\x80" else bytes(256)
     with pytest.raises(ParameterError):
-        tokens.finalize(mine.public_key(), b"x", made, wrong)
+        tokens.finalize(mine.public_key(), b"x", built, wrong)
 
 
 def test_what_the_issuer_sees_says_nothing():
@@ -95,3 +101,27 @@ def test_keys_of_another_size_are_refused():
         other = rsa.generate_private_key(public_exponent=65537, key_size=size)
         with pytest.raises(ParameterError, match="2048"):
             tokens.load_issuer(public_bytes(other))
+
+
+def test_tokens_that_are_refused():
+    issuer = new_key("issuer")
+    public = issuer.public_key()
+    with pytest.raises(ParameterError, match="no RSA key of 2048 bits"):
+        load_issuer(b"nothing")
+    with pytest.raises(ParameterError, match="of another size, or too large"):
+        sign(issuer, b"short")
+    built = blind(public, b"one")
+    with pytest.raises(ParameterError, match="no signature of this token"):
+        finalize(public, b"one", built, bytes(256))
+    assert verify(public, b"one", built.prefix, finalize(public, b"one", built, sign(issuer, built.request)))
+    assert (len(random_bytes(33)), len(emsa_pss_encode(b"x", 2047, bytes(48)))) == (33, 256)
+
+
+def test_blind():
+    from barrow.collect.keys import new_key
+
+    issuer = new_key("issuer")
+    built = blind(issuer.public_key(), b"one")
+    signature = finalize(issuer.public_key(), b"one", built, sign(issuer, built.request))
+    assert verify(issuer.public_key(), b"one", built.prefix, signature)
+    assert not verify(issuer.public_key(), b"two", built.prefix, signature)

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 import barrow.noise.source as door
-from barrow.collect.admission import attest, line_of, said_of
+from barrow.collect.admission import attest, line_of, signed_message
 from barrow.collect.card import Card, make_card
 from barrow.collect.card_form import signed_bytes
 from barrow.collect.keys import b64, public_bytes
@@ -150,7 +150,9 @@ def resigned(data: dict) -> dict:
 def admission(card: str) -> dict:
     """What a token or a front end signs for some parts, and a line of a report that the front end let in."""
     parts = [[b"one"], [b"one", b"two"], [bytes(64)], ['{"é":1}'.encode()]]
-    told = [{"card": card, "parts": [p.hex() for p in some], "said": said_of(card, *some).decode()} for some in parts]
+    told = [
+        {"card": card, "parts": [p.hex() for p in some], "said": signed_message(card, *some).decode()} for some in parts
+    ]
     mood = card_of("k-rr-local")
     report = Report(mood.survey.digest, "0" * 32, (2,)).to_text()
     line = line_of(report, attest(FRONT, mood.digest, report.encode()))

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from barrow.collect import tokens
-from barrow.collect.admission import attest, line_of, said_of
+from barrow.collect.admission import attest, line_of, signed_message
 from barrow.collect.batches import read_batch, write_batch
 from barrow.collect.card import Card, make_card
 from barrow.collect.issuer import Invitations, Issuer, new_invitations
@@ -46,20 +46,20 @@ def shuffle_card(*, tokens: bool = True, study: Study | None = None, **changes) 
         "dataset": "moods",
         "questions": ["frequency(items=2)"],
     }
-    asked = {"questions": ["frequency(items=2)"]}
-    made = study or Study(MOODS, **{**terms, **asked, **changes})
+    request = {"questions": ["frequency(items=2)"]}
+    built = study or Study(MOODS, **{**terms, **request, **changes})
     where = {"address": "https://collect.example", "shuffler": "https://shuffle.example"}
     keys = {"signer": key("signer"), "analyser": key("analyser"), "mixer": key("shuffler"), **admitted_by(tokens)}
-    return make_card(made, **where, **keys)
+    return make_card(built, **where, **keys)
 
 
 def let_in(card: Card, *parts: bytes, by=None) -> bytes:
     """What lets these parts in, as the issuer or the front end of the card would sign it; or somebody else."""
     if card.counted == "attested":
         return attest(by or key("front"), card.digest, *parts)
-    mine, said = by or key("issuer"), said_of(card.digest, *parts)
-    made = tokens.blind(mine.public_key(), said)
-    return made.prefix + tokens.finalize(mine.public_key(), said, made, tokens.sign(mine, made.request))
+    mine, text = by or key("issuer"), signed_message(card.digest, *parts)
+    built = tokens.blind(mine.public_key(), text)
+    return built.prefix + tokens.finalize(mine.public_key(), text, built, tokens.sign(mine, built.request))
 
 
 def sealed(card: Card, value: int = 0) -> bytes:
@@ -68,8 +68,8 @@ def sealed(card: Card, value: int = 0) -> bytes:
 
 def item(card: Card, value: int = 0) -> bytes:
     """A message with what lets it in, as the shuffler takes it."""
-    made = sealed(card, value)
-    return made + let_in(card, made)
+    built = sealed(card, value)
+    return built + let_in(card, built)
 
 
 def admitted(card: Card, report: str) -> str:
@@ -107,10 +107,10 @@ class World:
             ("signatures", self.issuer.sign(body)) if address.endswith("/tokens") else ("lines", self.take(body))
         )
         try:
-            found = asyncio.run_coroutine_threadsafe(work, self._loop).result()
+            result = asyncio.run_coroutine_threadsafe(work, self._loop).result()
         except RefusedError as error:
             return error.status, json.dumps({"problem": error.problem}).encode()
-        return 200, json.dumps({name: found}).encode()
+        return 200, json.dumps({name: result}).encode()
 
     def take(self, body: bytes):
         return self.shuffler.take(body)

@@ -112,9 +112,9 @@ def released(folder: str) -> tuple[np.ndarray, Statement]:
 
 @pytest.mark.parametrize("folder", ["barrow-demo/map", "barrow-demo/distance", "plays/concepts"])
 def test_values_are_multiples_of_the_public_grid(printed, data, folder):
-    values, said = released(folder)
-    assert len(values) == said.answer.outputs
-    grid = Fraction(said.answer.noise.grid)
+    values, text = released(folder)
+    assert len(values) == text.answer.outputs
+    grid = Fraction(text.answer.noise.grid)
     multiples = [Fraction(value) / grid for value in values.tolist()]
     assert all(multiple.denominator == 1 for multiple in multiples)
     assert any(multiple % 2 for multiple in multiples) or len(multiples) < 20
@@ -138,24 +138,24 @@ def test_the_map_and_the_distance_are_near_the_truth(printed):
     study = read_study("barrow-demo/study.toml")
     items = study.space.encode(places)
     far = distances_from(study.space, (40.64, -73.78))[items] * study.space.diameter
-    value, said = released("barrow-demo/distance")
+    value, text = released("barrow-demo/distance")
     # Laplace noise exceeds 30 scales with probability 1e-13.
-    reach = 30 * said.answer.noise.scale
+    reach = 30 * text.answer.noise.scale
     truth = over_people(users, far[:, None])
     assert abs(value - truth) < reach
     assert abs(far.mean() - truth) > 2 * reach  # a mean over flights would have been found out
 
     query = study.question("map").query(study.space)
-    values, said = released("barrow-demo/map")
+    values, text = released("barrow-demo/map")
     used, positions = np.unique(items, return_inverse=True)
     table = query.table.integers[used].toarray() * float(query.step)
     truth = over_people(users, table[positions])
-    reach = 30 * said.answer.noise.scale
+    reach = 30 * text.answer.noise.scale
     assert np.abs(values - truth).max() < reach
     assert np.abs(table[positions].mean(axis=0) - truth).max() > 0.02 > reach
     # The noise is there and of the stated size: the mean of 426 exponential variates is off by 0.35 with
     # probability 1e-9; half or double the noise would be found out.
-    assert np.abs(values - truth).mean() / said.answer.noise.scale == pytest.approx(1.0, abs=0.35)
+    assert np.abs(values - truth).mean() / text.answer.noise.scale == pytest.approx(1.0, abs=0.35)
 
 
 def test_concepts_are_near_the_truth(data):

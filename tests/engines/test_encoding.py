@@ -20,10 +20,10 @@ from barrow.engines.conformance import (
     items_in_python,
     items_in_sql,
 )
+from barrow.engines.numbers import to_number
 from barrow.engines.sql import encoding
 from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.values import to_number
 from barrow.errors import ParameterError
 from barrow.spaces import Euclidean, Hexagons, Line
 
@@ -67,9 +67,9 @@ def test_ids_are_those_of_the_space(name, mode, data):
     row = st.tuples(*(tricky(e) for e in edges))
     values = np.array(data.draw(st.lists(row, min_size=60, max_size=120)), dtype=np.float64)
     if mode == "default":
-        found = duckdb_ids(space, values, "default")
+        result = duckdb_ids(space, values, "default")
         expected = space_ids(space, values, "default")
-        assert np.where(found < 0, space.default_item, found).tolist() == expected.tolist()
+        assert np.where(result < 0, space.default_item, result).tolist() == expected.tolist()
     else:
         assert duckdb_ids(space, values, mode).tolist() == space_ids(space, values, mode).tolist()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import sqlite3
 from collections import Counter
 
@@ -12,9 +13,14 @@ import numpy as np
 import pytest
 
 from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Source
+from barrow.engines.advice import advise
+from barrow.engines.counts import PrivateTextError, redact_errors
 from barrow.engines.duckdb import engine as duckdb_engine
 from barrow.engines.duckdb import pieces
+from barrow.engines.duckdb.relations import kind
+from barrow.engines.numbers import to_number
 from barrow.engines.sampling import RunSampler
+from barrow.engines.spark.relations import kind_of
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.source import SeededSource
 from barrow.spaces import Circle, Discrete, Earth, Line
@@ -55,9 +61,9 @@ def test_weights_are_repeated_records(tmp_path):
         assert engine.count(source, WEIGHED, AB) == expected
         report = engine.check(source, WEIGHED, AB)
         assert (report.rows, report.users, report.usable, report.largest) == (5, 3, True, 7)
-        drawn = engine.sample(source, WEIGHED, AB, samples=200)
-        assert (drawn.users, int(drawn.counts.sum())) == (3, 600)
-        assert abs(int(drawn.counts[0]) - 350) < 6 * 7  # x gives 150 on average with deviation 6.1, z gives 200
+        sample = engine.sample(source, WEIGHED, AB, samples=200)
+        assert (sample.users, int(sample.counts.sum())) == (3, 600)
+        assert abs(int(sample.counts[0]) - 350) < 6 * 7  # x gives 150 on average with deviation 6.1, z gives 200
 
 
 @pytest.mark.parametrize("bad", [-1, 1.5, None, 2**31 + 1, float("inf"), "x"])
@@ -82,11 +88,11 @@ def test_weighed_draws_have_the_right_law():
             sampler = RunSampler(20, source)
             runs.append(np.concatenate([sampler.draw(new[a:b], sizes[a:b], counts[a:b]) for a, b in cuts]))
             sampler.finish()
-        drawn = np.array(runs)
-        assert (drawn[:, :3].sum(axis=1) == 20).all()
+        sample = np.array(runs)
+        assert (sample[:, :3].sum(axis=1) == 20).all()
         p = counts / sizes
-        assert np.abs(drawn.mean(axis=0) - 20 * p).max() < 6 * np.sqrt(20 * 0.25 / 600)
-        assert np.abs(drawn.var(axis=0) / (20 * p * (1 - p)) - 1).max() < 0.35
+        assert np.abs(sample.mean(axis=0) - 20 * p).max() < 6 * np.sqrt(20 * 0.25 / 600)
+        assert np.abs(sample.var(axis=0) / (20 * p * (1 - p)) - 1).max() < 0.35
         assert not sampler.private
 
 
@@ -155,11 +161,11 @@ def test_check_names_the_encoding_and_not_the_engines_words(tmp_path):
 def test_check_shows_a_refused_query_as_such_and_a_failing_one_in_the_engines_words(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("uid,item\nx,1000000\n")
-    space, asked = Line(0, 9, step=1, cells=True), "SELECT uid, item / 1000000 AS item FROM records"
+    space, text = Line(0, 9, step=1, cells=True), "SELECT uid, item / 1000000 AS item FROM records"
     with pytest.raises(ParameterError, match="may mix people or move items") as caught:
-        ENGINE.check(Source.parse(path, sql=asked), UID, space)
+        ENGINE.check(Source.parse(path, sql=text), UID, space)
     assert "--acknowledge-sql" in str(caught.value.fix)
-    shown = str(ENGINE.check(Source.parse(path, sql=asked, acknowledge_sql=True), UID, space))
+    shown = str(ENGINE.check(Source.parse(path, sql=text, acknowledge_sql=True), UID, space))
     assert "does not exist" not in shown
     assert "Cannot mix values" in shown or "No function matches" in shown
 
@@ -213,10 +219,10 @@ def test_more_people_than_fit_into_32_bits(tmp_path, engine, monkeypatch):
     path.write_text("uid,item\nx,a\ny,b\n")
     source, many = ({"uid": ["x", "y"], "item": ["a", "b"]} if engine.name == "memory" else path), 2**33 + 1
     assert as_list(engine.count(source, UID, AB, users=many)) == [(0, 1, many - 1), (1, 1, 1)]
-    drawn = engine.sample(source, UID, AB, samples=3, users=many)
-    assert (drawn.users, int(drawn.counts.sum())) == (many, 3 * many)
-    drawn = engine.sample(source, UID, AB, samples=10**7, users=2**36)
-    assert (drawn.users, int(drawn.counts.sum())) == (2**36, 10**7 * 2**36)
+    sample = engine.sample(source, UID, AB, samples=3, users=many)
+    assert (sample.users, int(sample.counts.sum())) == (many, 3 * many)
+    sample = engine.sample(source, UID, AB, samples=10**7, users=2**36)
+    assert (sample.users, int(sample.counts.sum())) == (2**36, 10**7 * 2**36)
     for ask in (engine.count, lambda *a, **k: engine.sample(*a, samples=1, **k), engine.check):
         with pytest.raises(ParameterError, match="users is"):
             ask(source, UID, AB, users=2**36 + 1)
@@ -248,3 +254,51 @@ def test_records_that_change_between_two_passes_are_noticed(tmp_path, monkeypatc
     monkeypatch.setattr(duckdb_engine, "read_sizes", meddle)
     with pytest.raises(DataError, match=r"changed while they were read|cannot be read"):
         ENGINE.count(path, UID, AB)
+
+
+def test_advise():
+    assert advise([(-74.0, 40.7)], Columns("uid", ["lat", "lon"]), Earth(box=(40, -75, 41, -73), cell=1)) == (
+        "Latitude and longitude are swapped: name the item columns lon, lat.",
+    )
+
+
+def test_kind():
+    assert [kind(x) for x in ("BIGINT", "DECIMAL(18,3)", "DOUBLE", "VARCHAR", "BOOLEAN", "INTEGER[]")] == [
+        "integer",
+        "decimal",
+        "real",
+        "text",
+        "boolean",
+        "nested",
+    ]
+
+
+def test_to_number():
+    assert (
+        repr([to_number(x) for x in (3, " 1e3 ", "abc", None, "１", "1e00001", "-inf")])
+        == "[3.0, 1000.0, nan, nan, nan, nan, -inf]"
+    )
+
+
+def test_quietly():
+    def fail():
+        raise PrivateTextError("could not convert 'secret'")
+
+    with pytest.raises(
+        DataError,
+        match=re.escape(
+            "The records cannot be read.\n  allowed: a readable source\n"
+            "  fix:     barrow check (Python: engine.check) shows the curator the engine's own message"
+        ),
+    ):
+        redact_errors(fail)
+
+
+def test_kind_of():
+    assert [kind_of(x) for x in ("bigint", "decimal(18,3)", "string collate UTF8_LCASE", "array<int>", "binary")] == [
+        "integer",
+        "decimal",
+        "text",
+        "nested",
+        "other",
+    ]

@@ -15,9 +15,9 @@ import pytest
 from barrow.engines import Columns, MemoryEngine
 from barrow.engines.conformance import every_case, items_in_python, items_in_sql
 from barrow.engines.frames import frame_kinds
+from barrow.engines.numbers import BLANKS
 from barrow.engines.sql.dialects import Dialect
 from barrow.engines.sql.pushdown import SqlEngine
-from barrow.engines.values import BLANKS
 from barrow.errors import DataError
 from barrow.spaces import Circle, Discrete, Line
 from barrow.testing.cases import pytest_generate_tests
@@ -168,8 +168,8 @@ class DialectSuite(EngineSuite):
     def test_items_are_those_of_the_spaces(self, tmp_path):
         for name, space, mode, form, values in every_case(300):
             reader = self.reader(tmp_path)
-            found = items_in_sql(reader, reader.dialect, space, values, mode, form)
-            assert np.array_equal(found, items_in_python(space, values, mode)), (name, mode, form)
+            result = items_in_sql(reader, reader.dialect, space, values, mode, form)
+            assert np.array_equal(result, items_in_python(space, values, mode)), (name, mode, form)
 
     def test_moments_are_the_same_items(self, tmp_path):
         pa = pytest.importorskip("pyarrow")

@@ -13,10 +13,12 @@ import time
 from urllib.parse import quote
 
 import pytest
+from tests.engines import cell_rows
 from tests.postgres_cluster import Cluster, unavailable
 
-from barrow.engines import Columns, MemoryEngine, Source, engine_for
+from barrow.engines import Columns, ItemSums, MemoryEngine, Source, engine_for
 from barrow.engines.conformance import conformance
+from barrow.engines.sql.foreign import self_test
 from barrow.engines.sql.postgres import PostgresEngine, PostgresReader
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.spaces import Discrete, Line
@@ -102,6 +104,36 @@ def test_items_are_those_of_the_spaces_bit_for_bit(server):
     assert report.cases > 35
 
 
+def test_the_select_for_others_gives_what_it_must(server):
+    psycopg, (statement, expected) = pytest.importorskip("psycopg"), self_test("postgres")
+    with psycopg.connect(server.conninfo) as connection:
+        rows = connection.execute(statement.text.encode()).fetchall()
+    assert sorted(tuple(int(x) for x in row[:6]) for row in rows) == sorted(expected)
+
+
+class Joined(PostgresEngine):
+    shape = "join"
+
+
+@pytest.mark.parametrize("kind", ["timestamptz", "timestamp", "date"])
+def test_cells_are_those_of_one_loop_each(server, kind):
+    records = cell_rows.rows(zoned=kind == "timestamptz")
+    if kind == "date":
+        records = [(*row[:3], row[3].date()) for row in records]
+    types = {"uid": "text", "item": "text", "region": "text", "at": kind}
+    for engine in (PostgresEngine(), Joined()):
+        source = address(server, f"table={fill(server, types, records)}")
+        result = engine.count_cells(source, cell_rows.COLUMNS, cell_rows.SPACE, cell_rows.CELLS)
+        assert cell_rows.as_lists(result) == cell_rows.expected(records)
+        sums = engine.sum_cells(source, cell_rows.COLUMNS, cell_rows.SPACE, cell_rows.CELLS)
+        assert sums == {cell: ItemSums.of(counts) for cell, counts in result.items()}
+        for text, wrong in cell_rows.refusals().items() if kind == "timestamp" else ():
+            source = address(server, f"table={fill(server, types, wrong)}")
+            with pytest.raises(DataError) as caught:
+                engine.count_cells(source, cell_rows.COLUMNS, cell_rows.SPACE, cell_rows.CELLS)
+            assert caught.value.problem == text
+
+
 KINDS = {
     "bigint": ["1", "3", str(2**53 + 1), str(2**63 - 1), str(-(2**63))],
     "numeric": ["0.1", "1e-400", "1e400", "-1e400", "NaN", "9007199254740993", "0.30000000000000004", "Infinity"],
@@ -137,7 +169,7 @@ def test_every_type_of_number(server, kind):
 
 
 def test_users_of_any_type(server):
-    for kind, users, found in (
+    for kind, users, result in (
         ("uuid", ["6ba7b810-9dad-11d1-80b4-00c04fd430c8", "6BA7B810-9DAD-11D1-80B4-00C04FD430C8"], 1),
         ("bigint", [str(2**62), str(2**62), "7"], 2),
         ("float8", ["0", "-0", "1.5"], 2),
@@ -147,7 +179,7 @@ def test_users_of_any_type(server):
         ("boolean", ["t", "f", "t"], 2),
     ):
         name = fill(server, {"uid": kind, "item": "text"}, [(x, "a") for x in users])
-        assert PostgresEngine().count(address(server, f"table={name}"), UID, AB).users == found, kind
+        assert PostgresEngine().count(address(server, f"table={name}"), UID, AB).users == result, kind
     name = fill(server, {"uid": "float8", "item": "text"}, [("nan", "a")])
     with pytest.raises(DataError, match="no user"):
         PostgresEngine().count(address(server, f"table={name}"), UID, AB)
@@ -435,5 +467,5 @@ def test_weights_and_samples(server):
     name = fill(server, {"uid": "text", "item": "text", "n": "int"}, [("x", "a", 3), ("x", "b", 0), ("y", "b", 2)])
     source, columns = address(server, f"table={name}"), Columns("uid", "item", weight="n")
     assert as_list(engine_for(source).count(source, columns, AB)) == [(0, 3, 3), (1, 2, 2)]
-    drawn = engine_for(source).sample(source, columns, AB, samples=5)
-    assert (drawn.items.tolist(), drawn.counts.tolist(), drawn.private) == ([0, 1], [5, 5], True)
+    sample = engine_for(source).sample(source, columns, AB, samples=5)
+    assert (sample.items.tolist(), sample.counts.tolist(), sample.private) == ([0, 1], [5, 5], True)

@@ -147,13 +147,13 @@ def test_names_and_texts_are_quoted_for_each_engine():
         """SELECT "u""1" AS uid, CAST(a AS DOUBLE) AS age FROM records WHERE b = 'it''s \\' AND c = DATE '2026-01-01'"""
     )
     selection = admit(sql, UID)
-    found = ['u"1', "a", "b", "c"]
-    assert selection.sql(POSTGRES, "t", found) == (
+    texts = ['u"1', "a", "b", "c"]
+    assert selection.sql(POSTGRES, "t", texts) == (
         'SELECT "u""1" AS "uid", CAST("a" AS DOUBLE PRECISION) AS "age" FROM t '
         "WHERE ((\"b\" = 'it''s \\') AND (\"c\" = CAST('2026-01-01' AS DATE)))"
     )
-    assert '`u"1` AS `uid`' in selection.sql(SPARK, "t", found)
-    assert "concat('it', char(39), 's ', char(92))" in selection.sql(SPARK, "t", found)
+    assert '`u"1` AS `uid`' in selection.sql(SPARK, "t", texts)
+    assert "concat('it', char(39), 's ', char(92))" in selection.sql(SPARK, "t", texts)
 
 
 def test_names_in_backticks_are_judged_too():

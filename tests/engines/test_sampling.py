@@ -18,9 +18,10 @@ from barrow.engines import Columns, DuckDBEngine, MemoryEngine, Sampled, samplin
 from barrow.engines.duckdb import pieces
 from barrow.engines.duckdb.session import Session
 from barrow.engines.sampling import Sampler
+from barrow.engines.spark.engine import collected_draws
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.noise.source import SeededSource
-from barrow.progress import told_to
+from barrow.progress import progress_to
 from barrow.spaces import Discrete, Line
 
 SECRET = "SECRET-73913"
@@ -39,22 +40,22 @@ def law_over_pieces(who, cuts, samples):
     stack = [(Fraction(1), ())]
     while stack:
         chance, script = stack.pop()
-        asked = iter(script)
+        request = iter(script)
         missing: list = []
 
-        def binomial(counts, above, below, *, source, asked=asked, missing=missing):
-            found = np.zeros(len(counts), dtype=np.int64)
+        def binomial(counts, above, below, *, source, query=request, missing=missing):
+            result = np.zeros(len(counts), dtype=np.int64)
             for i, (c, a, b) in enumerate(zip(counts.tolist(), above.tolist(), below.tolist(), strict=True)):
-                found[i] = choose(
-                    asked,
+                result[i] = choose(
+                    query,
                     missing,
                     [(k, comb(c, k) * Fraction(a, b) ** k * (1 - Fraction(a, b)) ** (c - k)) for k in range(c + 1)],
                 )
-            return found
+            return result
 
-        def places(bounds, *, source=None, asked=asked, missing=missing):
+        def places(bounds, *, source=None, query=request, missing=missing):
             options = [[(k, Fraction(1, b)) for k in range(b)] for b in bounds.tolist()]
-            return np.array([choose(asked, missing, o) for o in options], dtype=np.int64)
+            return np.array([choose(query, missing, o) for o in options], dtype=np.int64)
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sampling, "exact_binomial", binomial)
@@ -74,9 +75,9 @@ class _AskError(Exception):
     pass
 
 
-def choose(asked, missing, options):
+def choose(request, missing, options):
     try:
-        return next(asked)
+        return next(request)
     except StopIteration:
         missing.append(options)
         raise _AskError from None
@@ -182,9 +183,9 @@ def watched(real, used):
 
 
 def counts_of(drawn):
-    found = np.zeros(4)
-    found[drawn.items] = drawn.counts
-    return found
+    result = np.zeros(4)
+    result[drawn.items] = drawn.counts
+    return result
 
 
 def departure(found, samples, runs):
@@ -206,18 +207,18 @@ def test_pooled_counts_have_the_right_mean(kind, ordered, tmp_path, monkeypatch)
         monkeypatch.setattr(pieces, name, watched(getattr(pieces, name), used))
     engine, source = make_engine(kind, ordered, tmp_path)
     runs, samples = 3, 20_000
-    found = sum(
+    result = sum(
         counts_of(engine.sample(source, COLUMNS, LETTERS, samples=samples, randomness=SeededSource(i)))
         for i in range(runs)
     )
     ways = {"memory": [], "csv": ["_tally_mixed"], "parquet": ["_tally_in_order"] if ordered else ["_tally_mixed"]}
     assert [name for name, answer in used if answer is not None] == ways[kind] * runs
     limit = chi2.isf(1e-8, 3)
-    assert departure(found, samples, runs) < limit
+    assert departure(result, samples, runs) < limit
     # Power: records that are weighed by their number and not by user, or one record in two hundred missed.
     flat = runs * samples * 40 * HELD.sum(axis=0) / HELD.sum()
     assert departure(flat, samples, runs) > limit
-    assert departure(found + found[0] * np.array([-0.005, 0.005, 0, 0]), samples, runs) > limit
+    assert departure(result + result[0] * np.array([-0.005, 0.005, 0, 0]), samples, runs) > limit
 
 
 def test_pooled_counts_spread_as_draws_with_replacement_do():
@@ -280,12 +281,12 @@ def test_wrong_numbers_of_samples(samples):
 def test_missing_users_hold_the_default_item(tmp_path):
     for kind in ("memory", "parquet"):
         engine, source = make_engine(kind, True, tmp_path)
-        drawn = engine.sample(source, COLUMNS, Discrete(LETTERS.labels, default="d"), samples=9, users=100_000)
-        assert isinstance(drawn, Sampled)
-        assert (drawn.users, int(drawn.counts.sum())) == (100_000, 900_000)
-        assert counts_of(drawn)[3] >= 9 * (100_000 - 40)
-        assert drawn.private
-        assert set(drawn.sizes.tolist()) == {9}
+        sample = engine.sample(source, COLUMNS, Discrete(LETTERS.labels, default="d"), samples=9, users=100_000)
+        assert isinstance(sample, Sampled)
+        assert (sample.users, int(sample.counts.sum())) == (100_000, 900_000)
+        assert counts_of(sample)[3] >= 9 * (100_000 - 40)
+        assert sample.private
+        assert set(sample.sizes.tolist()) == {9}
         with pytest.raises(DataError, match="more users"):
             engine.sample(source, COLUMNS, LETTERS, samples=9, users=39)
 
@@ -356,15 +357,15 @@ def test_lost_items_are_refused_whether_they_are_drawn_or_not():
     for _ in range(20):
         with pytest.raises(DataError):
             MemoryEngine().sample(table, COLUMNS, LETTERS, samples=1)
-    drawn = MemoryEngine().sample(table, COLUMNS, LETTERS, samples=50, unknown="default")
-    assert drawn.items.tolist() == [0]
+    sample = MemoryEngine().sample(table, COLUMNS, LETTERS, samples=50, unknown="default")
+    assert sample.items.tolist() == [0]
 
 
 def test_a_file_may_have_a_column_called_like_the_row_number(tmp_path):
     path = tmp_path / "t.parquet"
     duckdb.sql(f"COPY (SELECT 1 AS uid, 'a' AS item, 5 AS file_row_number FROM range(9)) TO '{path}'")
-    drawn = DuckDBEngine(progress=False).sample(path, COLUMNS, LETTERS, samples=4)
-    assert (drawn.items.tolist(), drawn.counts.tolist()) == ([0], [4])
+    sample = DuckDBEngine(progress=False).sample(path, COLUMNS, LETTERS, samples=4)
+    assert (sample.items.tolist(), sample.counts.tolist()) == ([0], [4])
 
 
 class Heard:
@@ -386,12 +387,12 @@ def test_long_work_tells_how_far_it_is(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(pieces, "PIECE", 64)
     _, source = make_engine("parquet", False, tmp_path)
     heard = Heard()
-    with told_to(heard):
+    with progress_to(heard):
         DuckDBEngine().sample(source, COLUMNS, LETTERS, samples=2)
     assert heard.told[0] == ("sampling records", 1.0)
     assert heard.told[-2:] == [1.0, "over"]
     quiet = Heard()
-    with told_to(quiet):
+    with progress_to(quiet):
         DuckDBEngine(progress=False).sample(source, COLUMNS, LETTERS, samples=2)
     assert quiet.told == []
     assert capsys.readouterr().err == ""
@@ -407,9 +408,9 @@ def test_users_in_two_places_are_not_taken_for_ordered(tmp_path, monkeypatch):
     used: list = []
     monkeypatch.setattr(pieces, "_tally_mixed", watched(pieces._tally_mixed, used))
     blocks(tmp_path / "t.parquet", [(1, "a", 40), (2, "c", 50), (1, "b", 40)])
-    drawn = DuckDBEngine(progress=False, threads=1).sample(tmp_path / "t.parquet", COLUMNS, LETTERS, samples=2000)
+    sample = DuckDBEngine(progress=False, threads=1).sample(tmp_path / "t.parquet", COLUMNS, LETTERS, samples=2000)
     assert len(used) == 1
-    a, b, c, _ = counts_of(drawn)
+    a, b, c, _ = counts_of(sample)
     assert (a + b, c) == (2000, 2000)
     assert abs(a - 1000) < 6 * np.sqrt(500)
 
@@ -428,16 +429,22 @@ def test_another_order_of_reading_is_noticed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(pieces, "_piece", turned)
     blocks(tmp_path / "t.parquet", [(1, "a", 60), (2, "c", 50)])
-    drawn = DuckDBEngine(progress=False, threads=1).sample(tmp_path / "t.parquet", COLUMNS, LETTERS, samples=300)
+    sample = DuckDBEngine(progress=False, threads=1).sample(tmp_path / "t.parquet", COLUMNS, LETTERS, samples=300)
     assert len(used) == 1
-    assert counts_of(drawn).tolist() == [300, 0, 300, 0]
+    assert counts_of(sample).tolist() == [300, 0, 300, 0]
 
 
 def test_grids_are_sampled_inside_duckdb(tmp_path):
     path = tmp_path / "t.parquet"
     duckdb.sql(f"COPY (SELECT i % 7 AS uid, (i % 10)::DOUBLE + 0.5 AS x FROM range(700) r(i)) TO '{path}'")
-    drawn = DuckDBEngine(progress=False).sample(
+    sample = DuckDBEngine(progress=False).sample(
         path, Columns("uid", "x"), Line(0, 10, step=1, cells=True), samples=1000
     )
-    assert drawn.items.tolist() == list(range(10))
-    assert np.abs(drawn.counts - 700).max() < 5.5 * np.sqrt(700 * 0.9)
+    assert sample.items.tolist() == list(range(10))
+    assert np.abs(sample.counts - 700).max() < 5.5 * np.sqrt(700 * 0.9)
+
+
+def test_gathered():
+    part, item = np.array([0, 0]), np.array([4, -9])
+    answer = {"part": part, "item": item, "drawn": np.array([6, 0]), "users": np.array([0, 2])}
+    assert collected_draws(answer | {"private": np.array([True, True])}, 3)[1:] == (2, True)

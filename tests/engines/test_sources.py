@@ -18,10 +18,12 @@ import pytest
 from tests.engines import test_engines as suites
 
 from barrow.engines import CheckReport, Columns, Counts, DuckDBEngine, MemoryEngine, Source, engine_for
+from barrow.engines.addresses import spark_address, spark_master, spark_options, without_secrets
+from barrow.engines.duckdb.relations import reading_call
 from barrow.engines.duckdb.session import SpillFolder, sweep
-from barrow.engines.sql.pushdown import Reading
+from barrow.engines.sql.select_plan import SelectPlan
 from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
-from barrow.progress import told_to
+from barrow.progress import progress_to
 from barrow.spaces import Discrete, Earth, Line
 from barrow.testing.engines import SECRET, as_list
 
@@ -377,7 +379,7 @@ def test_more_than_memory_spills_and_cleans_up(tmp_path, capfd):
     listener = SimpleNamespace(
         began=lambda text, total: heard.append(text), moved=lambda work, done: None, ended=lambda work: None
     )
-    with told_to(listener):
+    with progress_to(listener):
         counts = engine.count(
             Source.parse(None, sql=sql, acknowledge_sql=True), Columns("uid", "x"), Line(0, 4, step=1, cells=True)
         )
@@ -451,7 +453,7 @@ def test_counts_check_themselves():
         ([0, 0], [1, 1], [1, 1], 2),
         ([0], [0], [1], 1),
         ([-1], [1], [1], 1),
-        ([], [], [], 0),
+        ([], [], [], 1),
         ([0], [1], [0], 1),
     ]:
         with pytest.raises(DataError):
@@ -469,16 +471,42 @@ def test_reports_hold_their_banner():
 def test_importing_engines_loads_no_heavy_library():
     heavy = ("duckdb", "pandas", "polars", "pyarrow", "narwhals")
     code = f"import sys, barrow.engines; print([m for m in {heavy} if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
 
 
 def test_sizes_without_repetition_would_be_caught(tmp_path, monkeypatch):
     """Counting a user's different items instead of records fails the suite, or the counts refuse themselves."""
     monkeypatch.setattr(
-        Reading,
+        SelectPlan,
         "users",
         lambda self: f"SELECT DISTINCT {self.user} AS u, {self.raw[0]} AS item FROM {self.table}",
     )
     with pytest.raises((AssertionError, DataError)):
         suites.TestParquet().test_counts_are_the_reference_in_any_order(tmp_path, "discrete", "error")
+
+
+def test_without_secrets():
+    assert (
+        without_secrets("postgresql://db.example/shop?table=visits&sslmode=verify-full")
+        == "postgresql://db.example/shop?sslmode=verify-full"
+    )
+    assert without_secrets("postgresql:///?service=shop&table=visits") == "postgresql:///?service=shop"
+
+
+def test_spark_options():
+    assert spark_options("spark://local[*]?path=visits.parquet") == ("spark://local[*]", {"path": "visits.parquet"})
+
+
+def test_spark_master():
+    assert spark_master("spark://local[2]") == "local[2]"
+    assert spark_master("spark://localhost:7077") == "spark://localhost:7077"
+    assert spark_master("sc://localhost") == "sc://localhost"
+
+
+def test_spark_address():
+    assert spark_address("spark://local[2]?path=a+b.parquet&sql=SELECT") == "spark://local[2]?path=a+b.parquet"
+
+
+def test_reading_call():
+    assert reading_call(Source.parse("a.parquet"), ["a.parquet"]) == "read_parquet(['a.parquet'])"

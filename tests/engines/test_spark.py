@@ -5,10 +5,12 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+from tests.engines import cell_rows
 from tests.engines.conftest import without_spark
 
-from barrow.engines import Columns, MemoryEngine, Source, SparkEngine, engine_for
+from barrow.engines import Breakdown, Columns, ItemSums, MemoryEngine, Source, SparkEngine, engine_for
 from barrow.engines.conformance import conformance
+from barrow.engines.sql.foreign import self_test
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Discrete, Line
 from barrow.testing.cases import pytest_generate_tests
@@ -48,6 +50,30 @@ def test_items_are_those_of_the_spaces_bit_for_bit(spark):
     report = conformance(frame(spark, {"uid": "int"}, [(1,)]), rows=300)
     assert report.passed, str(report)
     assert report.cases > 35
+
+
+def test_the_select_for_others_gives_what_it_must(spark):
+    for dialect in ("spark", "databricks"):
+        statement, expected = self_test(dialect)
+        rows = spark.sql(statement.text).collect()
+        assert sorted(tuple(int(x) for x in row[:6]) for row in rows) == sorted(expected), dialect
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
+def test_cells_are_those_of_one_loop_each(spark, kind):
+    records = cell_rows.rows(90, zoned=kind == "timestamp")
+    types = {"uid": "string", "item": "string", "region": "string", "at": kind}
+    months = Breakdown(cell_rows.CELLS.cells[:10], labels=cell_rows.CELLS.labels, zone=cell_rows.ZONE)
+    for shape in ("window", "broadcast") if kind == "timestamp" else ("window",):
+        engine = SparkEngine(shape=shape)
+        result = engine.count_cells(frame(spark, types, records), cell_rows.COLUMNS, cell_rows.SPACE, months)
+        assert cell_rows.as_lists(result) == cell_rows.expected(records, months)
+    sums = SparkEngine().sum_cells(frame(spark, types, records), cell_rows.COLUMNS, cell_rows.SPACE, months)
+    assert sums == {cell: ItemSums.of(counts) for cell, counts in result.items()}
+    for text, wrong in cell_rows.refusals().items() if kind == "timestamp_ntz" else ():
+        with pytest.raises(DataError) as caught:
+            SparkEngine().count_cells(frame(spark, types, wrong), cell_rows.COLUMNS, cell_rows.SPACE, months)
+        assert caught.value.problem == text
 
 
 def silent(error):
@@ -101,7 +127,7 @@ def test_every_type_of_number_and_of_user(spark):
             )
         ]
         assert counts[0] == counts[1], kind
-    for kind, users, found in (
+    for kind, users, result in (
         ("bigint", [2**62, 2**62, 7], 2),
         ("double", [0.0, -0.0, 1.5], 2),
         ("string collate UTF8_LCASE", ["a", "A", "a "], 3),
@@ -109,7 +135,7 @@ def test_every_type_of_number_and_of_user(spark):
         ("binary", [b"a", b"b", b"a"], 2),
     ):
         source = frame(spark, {"uid": kind, "item": "string"}, [(x, "a") for x in users])
-        assert SparkEngine().count(source, UID, AB).users == found, kind
+        assert SparkEngine().count(source, UID, AB).users == result, kind
     source = frame(spark, {"uid": "double", "item": "string"}, [(float("nan"), "a")])
     with pytest.raises(DataError, match="no user"):
         SparkEngine().count(source, UID, AB)
@@ -169,8 +195,8 @@ def test_one_user_with_a_third_of_all_rows(spark, shape):
     space = Discrete([str(i) for i in range(50)])
     assert SparkEngine(shape=shape).count(source, UID, space) == MemoryEngine().count(table, UID, space)
     if shape == "window":
-        drawn = SparkEngine().sample(source, UID, space, samples=7)
-        assert (drawn.users, int(drawn.counts.sum()), drawn.private) == (5003, 7 * 5003, True)
+        sample = SparkEngine().sample(source, UID, space, samples=7)
+        assert (sample.users, int(sample.counts.sum()), sample.private) == (5003, 7 * 5003, True)
     with pytest.raises(ParameterError, match="shape is"):
         SparkEngine(shape="star")
 
@@ -178,7 +204,7 @@ def test_one_user_with_a_third_of_all_rows(spark, shape):
 def test_the_records_are_shuffled_once(spark):
     """In the plan of the count one exchange holds records; the other one holds groups."""
     from barrow.engines.sql.encoding import encoding_for
-    from barrow.engines.sql.pushdown import reading_of
+    from barrow.engines.sql.select_plan import reading_of
 
     source = spark.range(1000).selectExpr("id % 10 AS uid", "CAST(id % 3 AS STRING) AS item")
     engine = SparkEngine()
@@ -216,19 +242,19 @@ def test_a_task_that_fails_after_its_draws_draws_again_whole(spark, monkeypatch)
         def draw(batches):
             from pyspark import TaskContext
 
-            found = list(inner(batches))
+            results = list(inner(batches))
             if TaskContext.get().attemptNumber() < 2:
-                yield from found[:1]
+                yield from results[:1]
                 raise RuntimeError("lost")
-            yield from found
+            yield from results
 
         return draw
 
     monkeypatch.setattr(module, "drawing", failing)
     rows = spark.range(3000, numPartitions=3).selectExpr("id DIV 3 AS uid", "CAST(id AS DOUBLE) AS x")
-    drawn = SparkEngine().sample(rows, Columns("uid", "x"), Line(0, 2999, step=1), samples=5)
+    sample = SparkEngine().sample(rows, Columns("uid", "x"), Line(0, 2999, step=1), samples=5)
     by_user = {}
-    for item, count in zip(drawn.items.tolist(), drawn.counts.tolist(), strict=True):
+    for item, count in zip(sample.items.tolist(), sample.counts.tolist(), strict=True):
         by_user[item // 3] = by_user.get(item // 3, 0) + count
     assert set(by_user.values()) == {5}
     assert len(by_user) == 1000
@@ -238,15 +264,15 @@ def test_weights(spark):
     rows = [("x", "a", 3), ("x", "b", 0), ("y", "b", 2)]
     source, columns = frame(spark, {"uid": "string", "item": "string", "n": "int"}, rows), Columns("uid", "item", "n")
     assert as_list(engine_for(source).count(source, columns, AB)) == [(0, 3, 3), (1, 2, 2)]
-    drawn = engine_for(source).sample(source, columns, AB, samples=5)
-    assert (drawn.items.tolist(), drawn.counts.tolist(), drawn.private) == ([0, 1], [5, 5], True)
+    sample = engine_for(source).sample(source, columns, AB, samples=5)
+    assert (sample.items.tolist(), sample.counts.tolist(), sample.private) == ([0, 1], [5, 5], True)
 
 
 @pytest.mark.parametrize("shape", ["window", "broadcast"])
 @pytest.mark.parametrize("ansi", ["true", "false"])
 def test_more_records_than_add_up_never_wrap_round(spark, monkeypatch, ansi, shape):
     """Four times 2^62 is 0 in 64 bits: three records would be left, and no sign of the others."""
-    monkeypatch.setattr("barrow.engines.sql.pushdown.MOST_WEIGHT", 2.0**62)
+    monkeypatch.setattr("barrow.engines.sql.select_plan.MOST_WEIGHT", 2.0**62)
     rows = [("x", "a", 2**62)] * 4 + [("x", "a", 3), ("y", "b", 2)]
     source = frame(spark, {"uid": "string", "item": "string", "n": "bigint"}, rows)
     columns, engine = Columns("uid", "item", "n"), SparkEngine(shape=shape)
@@ -372,8 +398,8 @@ def test_tables_of_other_systems_and_generated_columns_are_treated_as_views(spar
 
     query = "(VALUES (''x'', ''a'')) AS t(\"uid\", \"item\")"
     spark.sql(f"CREATE TABLE elsewhere USING jdbc OPTIONS (url 'jdbc:derby:memory:db;create=true', dbtable '{query}')")
-    made = {"delta.generationExpression": "substr(uid, 1, 1)"}  # as the catalogue keeps what a format says of a column
-    for name, metadata in (("made", made), ("plain", {"comment": "generated by nobody"})):
+    built = {"delta.generationExpression": "substr(uid, 1, 1)"}  # as the catalogue keeps what a format says of a column
+    for name, metadata in (("made", built), ("plain", {"comment": "generated by nobody"})):
         columns = [StructField("uid", StringType()), StructField("item", StringType(), True, metadata)]
         rows = spark.createDataFrame([("x", "a", "p")], StructType([*columns, StructField("Provider", StringType())]))
         rows.write.saveAsTable(name)
@@ -399,9 +425,9 @@ def test_files_that_change_are_noticed(spark, tmp_path, monkeypatch):
     real = SparkReader.arrays
 
     def slow(self, sql):
-        found = real(self, sql)
+        result = real(self, sql)
         write(spark, tmp_path / "t", [*ROWS, ("z", "a", 3)])
-        return found
+        return result
 
     monkeypatch.setattr(SparkReader, "arrays", slow)
     with pytest.raises(DataError, match="changed while"):
@@ -530,8 +556,8 @@ def test_the_command_line(spark, tmp_path, capsys, monkeypatch):
     assert not stop.value.code
     with pytest.raises(SystemExit) as stop:
         main(["engines", "check", "spark://local[2, 4]", "--rows", "20", "--json"])
-    found = json.loads(capsys.readouterr().out)
-    assert (found["engine"], found["passed"], stop.value.code or 0) == ("spark", True, 0)
+    result = json.loads(capsys.readouterr().out)
+    assert (result["engine"], result["passed"], stop.value.code or 0) == ("spark", True, 0)
 
 
 def test_spark_connect(spark, tmp_path):

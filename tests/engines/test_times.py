@@ -17,10 +17,10 @@ from tests.postgres_cluster import Cluster, unavailable
 
 from barrow.engines import Columns, DuckDBEngine, MemoryEngine
 from barrow.engines.conformance import items_in_sql
+from barrow.engines.numbers import parsed_moment
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB
 from barrow.engines.sql.postgres import PostgresEngine
-from barrow.engines.values import parsed_moment
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Circle, Line
 

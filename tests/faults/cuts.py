@@ -94,8 +94,8 @@ def parse(lines: list[str], folder: str) -> Iterator[Step]:
         if match is None or int(match[3]) < 0:
             continue
         name, arguments = match[1], match[2]
-        texts = [unhex(found) for found in re.findall(r'"((?:\\x[0-9a-f]{2})*)"', arguments)]
-        handles = [unhex(found).decode() for found in re.findall(r"<((?:\\x[0-9a-f]{2})*)>", arguments)]
+        texts = [unhex(result) for result in re.findall(r'"((?:\\x[0-9a-f]{2})*)"', arguments)]
+        handles = [unhex(result).decode() for result in re.findall(r"<((?:\\x[0-9a-f]{2})*)>", arguments)]
         places = [p for p in handles + [t.decode("utf-8", "replace") for t in texts] if p.startswith(folder)]
         if not places:
             continue
@@ -176,11 +176,11 @@ class Disk:
 
     def after_cut(self, names: str, data: str, rng: random.Random) -> dict[str, bytes]:
         """The files that a computer finds when the power is back."""
-        found = dict(self.certain)
+        result = dict(self.certain)
         count = {"kept": len(self.pending), "dropped": 0}.get(names, rng.randint(0, len(self.pending)))
         for path, file in self.pending[:count]:
-            _rename(found, path, file)
-        return {os.path.basename(path): file.content(data, rng) for path, file in found.items()}
+            _rename(result, path, file)
+        return {os.path.basename(path): file.content(data, rng) for path, file in result.items()}
 
 
 def _rename(names: dict[str, File], path: str, file: File | None) -> None:
@@ -230,9 +230,9 @@ def again(steps: list[Step], *, torn: int, seed: int, starts: int) -> Counter[st
     for number in range(min(starts, len(hot))):
         start = hot[number * len(hot) // min(starts, len(hot))]
         counts["starts"] += 1
-        found = simulate(record("real", 1, start[0]), torn=torn, seed=seed + number, start=start)
-        found["second_cuts"] = found.pop("cuts")
-        counts += found
+        result = simulate(record("real", 1, start[0]), torn=torn, seed=seed + number, start=start)
+        result["second_cuts"] = result.pop("cuts")
+        counts += result
     return counts
 
 
@@ -252,8 +252,8 @@ def judge(folder: Path, files: dict[str, bytes], released: set[str]) -> Counter[
         pay(ledger, "after the cut", Fraction(1, 7))
     except LedgerError:
         counts["corrupt"] += 1
-    found = look(path)
-    counts["corrupt"] += found.flaw is not None and not counts["corrupt"]
-    counts["unpaid"] += len(keys - found.paid)
-    counts["overspent"] += found.overspent
+    result = look(path)
+    counts["corrupt"] += result.flaw is not None and not counts["corrupt"]
+    counts["unpaid"] += len(keys - result.paid)
+    counts["overspent"] += result.overspent
     return counts

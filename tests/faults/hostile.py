@@ -10,17 +10,17 @@ from pathlib import Path
 import barrow as bw
 from barrow.collect import tokens
 from barrow.collect.admission import line_of
-from barrow.collect.analyser import analyse, gathered_reports
+from barrow.collect.analyser import analyse, collect_reports
 from barrow.collect.batches import SIGNATURE, SealedBatch, read_batch
 from barrow.collect.card import Card, read_card
 from barrow.collect.card_form import signed_bytes
 from barrow.collect.client import SendError
+from barrow.collect.client_budget import ClientBudget
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer, new_invitations
 from barrow.collect.keys import b64
 from barrow.collect.shuffler import Shuffler, open_pool
 from barrow.collect.stores import open_store
-from barrow.collect.wallet import Wallet
 from barrow.collect.web import RefusedError
 from barrow.errors import BarrowError
 from barrow.local import Report
@@ -179,10 +179,10 @@ def half_a_person_more(at: Scene) -> bool:
 
 def a_second_batch(at: Scene) -> bool:
     """The same people again but one: what one person sent is the difference."""
-    book = at.ledger()
-    if not at.released(at.batch(at.honest), ledger=book):
+    state = at.ledger()
+    if not at.released(at.batch(at.honest), ledger=state):
         raise AssertionError("an honest batch was not released")
-    return at.released(at.batch([*at.honest[EACH:], item(at.card), item(at.card)]), ledger=book)
+    return at.released(at.batch([*at.honest[EACH:], item(at.card), item(at.card)]), ledger=state)
 
 
 def a_batch_of_the_first_version(at: Scene) -> bool:
@@ -227,9 +227,9 @@ def a_message_without_a_token(at: Scene) -> bool:
 
 
 def _issuer(at: Scene) -> tuple[Issuer, list[str]]:
-    book, codes = Invitations(at.place(), at.card.digest), new_invitations(1)
-    book.invite(codes)
-    return Issuer(at.card, key("issuer"), book), codes
+    invitations, codes = Invitations(at.place(), at.card.digest), new_invitations(1)
+    invitations.invite(codes)
+    return Issuer(at.card, key("issuer"), invitations), codes
 
 
 def one_invitation_twice(at: Scene) -> bool:
@@ -237,12 +237,12 @@ def one_invitation_twice(at: Scene) -> bool:
     issuer, codes = _issuer(at)
     public = key("issuer").public_key()
 
-    def asked() -> bytes:
+    def ask() -> bytes:
         blinded = [b64(tokens.blind(public, b"x").request) for _ in range(EACH)]
         return json.dumps({"invitation": codes[0], "blinded": blinded}).encode()
 
     async def twice() -> int:
-        return len(await issuer.sign(asked())) + len(await issuer.sign(asked()))
+        return len(await issuer.sign(ask())) + len(await issuer.sign(ask()))
 
     return asyncio.run(twice()) > EACH
 
@@ -252,8 +252,8 @@ def an_issuer_with_another_key(at: Scene) -> bool:
     client = bw.Client(at.card, memory=at.place(), limit=100)
 
     def transport(address: str, body: bytes, kind: str) -> tuple[int, bytes]:
-        asked = json.loads(body)["blinded"]
-        other = [b64(b"\0" + one[1:]) for one in (tokens.random_bytes(256) for _ in asked)]
+        request = json.loads(body)["blinded"]
+        other = [b64(b"\0" + one[1:]) for one in (tokens.random_bytes(256) for _ in request)]
         return 200, json.dumps({"signatures": other}).encode()
 
     return bool(client.send(ids=[0, 1], invitation="x", transport=transport))
@@ -273,7 +273,7 @@ def more_reports_than_people(at: Scene) -> bool:
     card = local_card(users=10)
     lines = [admitted(card, Report(card.survey.digest, f"{i:032x}", (0, 1)).to_text()) for i in range(50)]
     taking = Collector(card, open_store(at.place(), card.survey.digest))
-    return asyncio.run(taking.take(lines)).count("accepted") > 10 or gathered_reports(card, lines).n > 10
+    return asyncio.run(taking.take(lines)).count("accepted") > 10 or collect_reports(card, lines).n > 10
 
 
 # Whoever writes a card: the person's limit is 1, and the card costs 40.
@@ -312,10 +312,10 @@ def a_price_that_does_not_follow(at: Scene) -> bool:
 def a_cheap_card_first(at: Scene) -> bool:
     """Something is paid for a cheap card of this name, and a dear one asks for what was paid."""
     memory, card = at.place(), local_card(alpha=40)
-    wallet = Wallet(f"{memory}.cards")
-    wallet.set_limit(1)
+    budget = ClientBudget(f"{memory}.cards")
+    budget.set_limit(1)
     cheap = local_card(alpha="1/2")
-    wallet.reserve(card.survey.digest, cheap.digest, cheap.epsilon)
+    budget.reserve(card.survey.digest, cheap.digest, cheap.epsilon)
     return _answered(at, memory)
 
 

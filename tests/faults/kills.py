@@ -15,16 +15,20 @@ from typing import Any
 
 from barrow.errors import LedgerError
 from barrow.ledger import Ledger, LedgerBusyError, LedgerIOError, NoAuthorityError, OverBudgetError
+from barrow.promises.periods import Calendar, Window
 from tests.faults.check import Found, look
 from tests.faults.scenario import STORES, Released, make, pay, released_in
 
 FATAL = 7
+MONTHS = [
+    Window(Calendar("month", "UTC").parse_range(text)) for text in ("2026-01", "2026-02", "2026-01..2026-02", "2026-03")
+]
 AMOUNTS = [Fraction(1, 3), Fraction(2, 7), Fraction(1, 5), Fraction(3, 11)]
 
 
-def spend(path: Path | str, world: Path, name: str, *, store: str, release_first: bool) -> None:
+def spend(path: Path | str, world: Path, name: str, *, store: str, release_first: bool, monthly: bool = False) -> None:
     """Pay and release until the budget is spent; the life of one spender."""
-    ledger, out = Ledger(STORES[store](path)), Released(world)
+    ledger, out, spent = Ledger(STORES[store](path)), Released(world), 0
     for number in range(100_000):
         key = f"{name}-{number}"
         try:
@@ -32,25 +36,28 @@ def spend(path: Path | str, world: Path, name: str, *, store: str, release_first
                 out.add(key)
             if store == "no-lock":  # An open ledger would notice; so this control looks with fresh eyes.
                 ledger = Ledger(STORES[store](path))
-            reservation = pay(ledger, key, AMOUNTS[number % len(AMOUNTS)])
+            reads = {"reads": MONTHS[number % len(MONTHS)]} if monthly else {}
+            reservation = pay(ledger, key, AMOUNTS[number % len(AMOUNTS)], **reads)
             if not release_first:
                 out.add(key)
             if store != "no-lock":
                 ledger.commit(reservation, "sha256:" + "0" * 64)
         except OverBudgetError:
-            return
+            spent += 1
+            if spent > (2 * len(MONTHS) if monthly else 0):  # a full month leaves others
+                return
         except LedgerBusyError:
             continue
 
 
-def fork(path: Path | str, folder: Path, name: str, *, store: str, release_first: bool) -> int:
+def fork(path: Path | str, folder: Path, name: str, *, store: str, release_first: bool, monthly: bool = False) -> int:
     """Start a spender; returns its process id."""
     child = os.fork()
     if child:
         return child
     code = 1
     try:
-        spend(path, folder / f"world-{name}", name, store=store, release_first=release_first)
+        spend(path, folder / f"world-{name}", name, store=store, release_first=release_first, monthly=monthly)
         code = 0
     except (LedgerIOError, NoAuthorityError):
         code = FATAL  # the disk or the server failed, and the spender saw it
@@ -71,15 +78,16 @@ def round_of(
     where: str | None = None,
     look: Callable[[Any], Found] = look,
     limit: object = None,
+    monthly: bool = False,
 ) -> Counter[str]:
     """One ledger, ``kills`` kills at most, then the survivors spend the rest."""
     path, counts = where or folder / "a.ledger", Counter[str]()
     # Enough budget that spenders are still at work when the last of them is killed.
-    make(path, limit or 4 + kills, store)
+    make(path, limit or 4 + kills, store, monthly=monthly)
     names = iter(range(10**6))
 
     def start() -> int:
-        return fork(path, folder, str(next(names)), store=store, release_first=release_first)
+        return fork(path, folder, str(next(names)), store=store, release_first=release_first, monthly=monthly)
 
     alive = {start() for _ in range(spenders)}
     while counts["kills"] < kills and alive:
@@ -101,13 +109,13 @@ def round_of(
 
 def verdict(path: Path | str, folder: Path, look: Callable[[Any], Found] = look) -> Counter[str]:
     """What was released and what was paid, when everybody is gone."""
-    counts, found = Counter[str](), look(path)
+    counts, result = Counter[str](), look(path)
     released = set().union(*(released_in(file) for file in folder.glob("world-*")))
     counts["releases"] += len(released)
-    counts["reservations"] += len(found.paid)
-    counts["unpaid"] += len(released - found.paid)
-    counts["overspent"] += found.overspent
-    counts["corrupt"] += found.flaw is not None
+    counts["reservations"] += len(result.paid)
+    counts["unpaid"] += len(released - result.paid)
+    counts["overspent"] += result.overspent
+    counts["corrupt"] += result.flaw is not None
     try:
         Ledger.open(path).verify()
     except LedgerError:

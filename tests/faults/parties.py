@@ -20,8 +20,8 @@ import pytest
 
 from barrow.collect.admission import Gate
 from barrow.collect.analyser import CHECKS
+from barrow.collect.client_budget import ClientBudget
 from barrow.collect.issuer import Invitations
-from barrow.collect.wallet import Wallet
 from tests.faults import hostile
 from tests.faults.hostile import PARTIES, Scene, refused
 
@@ -66,11 +66,11 @@ WEAK = {
         (hostile.another_message_under_a_token, hostile.a_message_without_a_token),
     ),
     "an issuer that forgets": Weak(
-        lambda patch: patch.setattr(Invitations, "spend", lambda self, asked: ["accepted" for _ in asked]),
+        lambda patch: patch.setattr(Invitations, "spend", lambda self, request: ["accepted" for _ in request]),
         (hostile.one_invitation_twice,),
     ),
     "a wallet that only knows names": Weak(
-        lambda patch: patch.setattr(Wallet, "reserve", lambda self, survey, card, price: False),
+        lambda patch: patch.setattr(ClientBudget, "reserve", lambda self, survey, card, price: False),
         (hostile.a_cheap_card_first, hostile.a_dear_card),
     ),
 }  # fmt: skip

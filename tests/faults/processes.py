@@ -33,7 +33,7 @@ class Ended:
     """How a release ended, and everything that it printed."""
 
     code: int
-    said: str
+    output: str
     killed: bool
 
 
@@ -48,9 +48,9 @@ class Child:
         """Until it has ended."""
         status = os.waitpid(self.pid, 0)[1]
         code = os.waitstatus_to_exitcode(status)
-        said = self.folder / "said"
+        text = self.folder / "said"
         # A release that was killed at once has not begun to say anything.
-        return Ended(code, said.read_text(errors="replace") if said.exists() else "", code == -signal.SIGKILL)
+        return Ended(code, text.read_text(errors="replace") if text.exists() else "", code == -signal.SIGKILL)
 
 
 @cache
@@ -87,9 +87,9 @@ def started(folder: Path, patch: Patch | None = None, *, stopped: bool = False, 
         Path("tmp").mkdir(exist_ok=True)
         os.environ["TMPDIR"] = str(folder / "tmp")
         tempfile.tempdir = None
-        said = os.open("said", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-        os.dup2(said, 1)
-        os.dup2(said, 2)
+        text = os.open("said", os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+        os.dup2(text, 1)
+        os.dup2(text, 2)
         if stopped:
             ctypes.CDLL(None).prctl(_PTRACER, -1, 0, 0, 0)  # whoever runs this may trace it
             os.kill(os.getpid(), signal.SIGSTOP)
@@ -129,7 +129,7 @@ def calls_of(make: Callable[[Path], None]) -> Counter[str]:
         make(Path(name))
         ended, trace = _traced(Path(name), ["-e", f"trace={','.join(CALLS)}"], None)
         if ended.code != 0:
-            raise RuntimeError(f"the release ended with {ended.code}: {ended.said[:500]}")
+            raise RuntimeError(f"the release ended with {ended.code}: {ended.output[:500]}")
         return Counter(re.findall(r"^(?:\d+ +)?(\w+)\(", trace, re.MULTILINE))
 
 

@@ -61,14 +61,14 @@ def look_at(folder: Path) -> Seen:
         rows = [json.loads(body) for (body,) in connection.execute("SELECT body FROM records ORDER BY seq")]
     finally:
         connection.close()
-    said = {kind: [_digests(row) for row in rows if row["kind"] == kind] for kind in ("staged", "commit")}
-    if len(said["staged"]) > 1 or len(said["commit"]) > 1:
+    data = {kind: [_digests(row) for row in rows if row["kind"] == kind] for kind in ("staged", "commit")}
+    if len(data["staged"]) > 1 or len(data["commit"]) > 1:
         return Seen(2, "twice", "twice", None)
     published = folder / "release" / "mean"
     return Seen(
         sum(row["kind"] == "reserve" for row in rows),
-        next(iter(said["staged"]), None),
-        next(iter(said["commit"]), None),
+        next(iter(data["staged"]), None),
+        next(iter(data["commit"]), None),
         _content(published) if published.exists() else None,
     )
 
@@ -92,13 +92,13 @@ def judge(before: Seen, after: Seen, code: int) -> bool:
     return not (whole and same)
 
 
-def leaks(folder: Path, said: str, *, after: bool) -> int:
+def leaks(folder: Path, text: str, *, after: bool) -> int:
     """Files and messages that hold ids or values of people.
 
     Before the second run a file in a folder of the owner's alone may hold them, for a killed process cannot remove it;
     after it none may. What is drawn and not published lies in folders of the owner's alone, and after it nowhere.
     """
-    count = int(_private(said.encode()))
+    count = int(_private(text.encode()))
     for name, _, files in os.walk(folder):
         place = Path(name)
         closed = any(stat.S_IMODE(p.stat().st_mode) == 0o700 for p in (place, *place.parents) if folder in p.parents)

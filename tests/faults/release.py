@@ -55,17 +55,17 @@ def on(folder: Path, ended: Callable[[Path, Patch | None], Ended | None], patch:
         return Counter()
     counts = Counter[str](kills=int(first.killed), failed=int(not first.killed and first.code != 0))
     # A fault may end well, or as an error that is printed; a traceback is neither.
-    if "Traceback" in first.said:
+    if "Traceback" in first.output:
         counts["unclear"] += 1
-        print(first.said)
+        print(first.output)
     before = look_at(folder)
     counts["unpaid"] += before.unpaid
-    counts["leaked"] += leaks(folder, first.said, after=False)
+    counts["leaked"] += leaks(folder, first.output, after=False)
     again = started(folder, patch).wait()
     after = look_at(folder)
     counts["lost"] += judge(before, after, again.code)
     counts["unpaid"] += after.unpaid
-    counts["leaked"] += leaks(folder, again.said, after=True)
+    counts["leaked"] += leaks(folder, again.output, after=True)
     counts["published_first"] += before.published is not None
     counts["staged_first"] += before.staged is not None and before.published is None
     counts["paid_first"] += before.paid > 0 and before.staged is None
@@ -227,7 +227,7 @@ def run(number: int, every: int, seed: int) -> dict[str, int | float]:
     shown = timed("control: published before committed", published_first)
     forgot = timed("control: staged files removed", staged_removed)
     moved = timed("killed unstaged, resumed elsewhere", lambda: elsewhere(2 + number // 10))
-    kept = timed("control: nothing forgotten", lambda: elsewhere(1, forget_nothing))
+    subset = timed("control: nothing forgotten", lambda: elsewhere(1, forget_nothing))
     spilled = timed("control: an id in a temporary file", lambda: kills(1, seed, leave_an_id))
     real = killed + at_calls + failed + starved + mounted + moved
     return {
@@ -243,7 +243,7 @@ def run(number: int, every: int, seed: int) -> dict[str, int | float]:
         "killed_after_staging": killed["staged_first"] + at_calls["staged_first"],
         "resumed_elsewhere": moved["rounds"],
         "draws_left": moved["draws_left"],
-        "control_nothing_forgotten_left": kept["draws_left"],
+        "control_nothing_forgotten_left": subset["draws_left"],
         "control_published_first_unpaid": shown["unpaid"],
         "control_staged_removed_lost": forgot["lost"],
         "control_id_leaked": spilled["leaked"],

@@ -24,13 +24,13 @@ def digest(value: bytes) -> str:
 
 def one(ledger: Ledger, folder: Path, key: str, *, stage: bool) -> None:
     """Bring the release ``key`` one way to its end, wherever it stopped."""
-    found = ledger.resume(key, PARAMETERS)
-    if isinstance(found, Committed) and not stage:
+    result = ledger.resume(key, PARAMETERS)
+    if isinstance(result, Committed) and not stage:
         return
-    if found is None:
-        found = pay(ledger, key, 1, parameters=PARAMETERS, resumable=True)
-    if isinstance(found, Reservation):
-        found.take()
+    if result is None:
+        result = pay(ledger, key, 1, parameters=PARAMETERS, resumable=True)
+    if isinstance(result, Reservation):
+        result.take()
         value = os.urandom(16).hex().encode()
         draft = folder / "stage" / f"{key}.{digest(value)[7:23]}"
         with draft.open("xb") as file:
@@ -39,12 +39,12 @@ def one(ledger: Ledger, folder: Path, key: str, *, stage: bool) -> None:
             os.fsync(file.fileno())
         if not stage:  # the control: what was drawn is shown before it is staged
             show(folder, key, value)
-        found = ledger.stage(found, digest(value))
-    kept = folder / "stage" / f"{key}.{found.outputs[7:23]}"
-    if isinstance(found, Staged):
-        ledger.commit(found)
+        result = ledger.stage(result, digest(value))
+    subset = folder / "stage" / f"{key}.{result.outputs[7:23]}"
+    if isinstance(result, Staged):
+        ledger.commit(result)
     if stage:
-        show(folder, key, kept.read_bytes())
+        show(folder, key, subset.read_bytes())
 
 
 def show(folder: Path, key: str, value: bytes) -> None:
@@ -90,16 +90,16 @@ def run(kills: int, seed: int, *, stage: bool = True, spenders: int = 3) -> Coun
         for line in (folder / "shown").read_text().splitlines():
             key, _, value = line.partition(" ")
             shown.setdefault(key, set()).add(value)
-        ledger, found = Ledger.open(folder / "a.ledger"), look(folder / "a.ledger")
+        ledger, result = Ledger.open(folder / "a.ledger"), look(folder / "a.ledger")
         committed = {r.key: r.outputs for k in shown if isinstance(r := ledger.resume(k, PARAMETERS), Committed)}
         counts["shown_twice"] += sum(len(values) > 1 for values in shown.values())
-        counts["unpaid"] += len(set(shown) - found.paid)
+        counts["unpaid"] += len(set(shown) - result.paid)
         counts["lost"] += keys - len(shown)
         counts["not_what_was_committed"] += sum(
             {digest(v.encode()) for v in values} != {committed.get(key)} for key, values in shown.items()
         )
-        counts["overspent"] += found.overspent
-        counts["corrupt"] += found.flaw is not None
+        counts["overspent"] += result.overspent
+        counts["corrupt"] += result.flaw is not None
         counts["resumed"] += sum(record.kind == "resumed" for record in ledger.records())
         counts["keys"] += keys
     return counts

@@ -19,10 +19,21 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import LedgerError
-from barrow.ledger import Budget, Ledger, NoAuthorityError, PostgresStore, Reservation, SpaceRef, SqliteStore
+from barrow.ledger import (
+    Budget,
+    Ledger,
+    NoAuthorityError,
+    PostgresStore,
+    PromiseLimit,
+    Promises,
+    Reservation,
+    SpaceRef,
+    SqliteStore,
+)
 from barrow.ledger.ledger import first_row
 from barrow.ledger.store import Row, canonical, link
-from barrow.privacy import Emd, Guarantee, PureRelease
+from barrow.promises import Emd, Guarantee, PureRelease
+from barrow.promises.periods import Calendar
 
 SPACE = SpaceRef("line", "sha256:" + "0" * 64, 10, "km")
 USERS = 100
@@ -81,10 +92,14 @@ STORES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def make(path: Path | str, limit: object, store: str = "real") -> Ledger:
-    """A new ledger whose budget is ``limit``."""
+def make(path: Path | str, limit: object, store: str = "real", *, monthly: bool = False) -> Ledger:
+    """A new ledger whose budget is ``limit``: an alpha, or with months a promise about any of them."""
     name = f"people of {path.partition('ledger=')[2]}" if isinstance(path, str) else "people"  # one in each database
     budget = Budget(name, USERS, SPACE, Emd(str(limit), "1/1000", model="central"))
+    if monthly:
+        any_month = PromiseLimit(1, None, str(limit), scope="any month")
+        every_month = PromiseLimit(1, None, str(Fraction(str(limit)) * 5 / 2), scope="every month")
+        budget = Budget(name, USERS, "line km", Promises([any_month, every_month]), calendar=Calendar("month", "UTC"))
     return Ledger(STORES[store].create(path, [first_row(budget)]))
 
 

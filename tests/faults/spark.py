@@ -52,29 +52,29 @@ def session():
     builder = SparkSession.builder.master(f"local-cluster[{EXECUTORS},1,1024]").appName("faults")
     for name, value in settings.items():
         builder = builder.config(name, value)
-    found = builder.getOrCreate()
-    found.sparkContext.setLogLevel("OFF")
-    found.sparkContext.pythonExec = sys.executable
-    return found
+    result = builder.getOrCreate()
+    result.sparkContext.setLogLevel("OFF")
+    result.sparkContext.pythonExec = sys.executable
+    return result
 
 
 def executors() -> dict[int, float]:
     """The executors that descend from this process, and for how many seconds each has run."""
-    parents, found = {}, {}
+    parents, result = {}, {}
     now, tick = time.clock_gettime(time.CLOCK_BOOTTIME), os.sysconf("SC_CLK_TCK")
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, IndexError):
             fields = (place / "stat").read_text().rpartition(")")[2].split()
             parents[int(place.name)] = int(fields[1])
             if b"CoarseGrainedExecutorBackend" in (place / "cmdline").read_bytes():
-                found[int(place.name)] = now - int(fields[19]) / tick
+                result[int(place.name)] = now - int(fields[19]) / tick
 
     def ours(pid: int) -> bool:
         while pid > 1 and pid != os.getpid():
             pid = parents.get(pid, 0)
         return pid == os.getpid()
 
-    return {pid: age for pid, age in found.items() if ours(pid)}
+    return {pid: age for pid, age in result.items() if ours(pid)}
 
 
 class Killer(threading.Thread):
@@ -112,10 +112,10 @@ def slowly(act):
 
 def people_off(items, counts) -> int:
     """How many people have other than s draws."""
-    drawn: Counter[int] = Counter()
+    counter: Counter[int] = Counter()
     for item, count in zip(items, counts, strict=True):
-        drawn[item // HELD] += count
-    return sum(drawn[person] != SAMPLES for person in range(PEOPLE))
+        counter[item // HELD] += count
+    return sum(counter[person] != SAMPLES for person in range(PEOPLE))
 
 
 def records(spark):
@@ -134,11 +134,11 @@ def design(spark) -> int:
     module.drawing = lambda samples: slowly(real(samples))
     try:
         space = Line(0, PEOPLE * HELD - 1, step=1)
-        drawn = SparkEngine().sample(records(spark), Columns("uid", "x"), space, samples=SAMPLES)
+        sample = SparkEngine().sample(records(spark), Columns("uid", "x"), space, samples=SAMPLES)
     finally:
         module.drawing = real
-    assert drawn.private
-    return people_off(drawn.items.tolist(), drawn.counts.tolist())
+    assert sample.private
+    return people_off(sample.items.tolist(), sample.counts.tolist())
 
 
 def control(spark) -> int:
@@ -157,30 +157,30 @@ def control(spark) -> int:
         "SELECT CASE WHEN ROW_NUMBER() OVER (PARTITION BY uid ORDER BY x) = 1 THEN 1 ELSE 0 END AS fresh, "
         "CAST(x AS BIGINT) AS item, CAST(1 AS BIGINT) AS c, COUNT(*) OVER (PARTITION BY uid) AS m FROM {records}"
     )
-    drawn = spark.sql(grouped, records=records(spark)).mapInArrow(draw, "item BIGINT, drawn BIGINT")
-    shuffled = drawn.repartition(PARTS, "item").mapInArrow(slowly(iter), "item BIGINT, drawn BIGINT").toArrow()
+    sample = spark.sql(grouped, records=records(spark)).mapInArrow(draw, "item BIGINT, drawn BIGINT")
+    shuffled = sample.repartition(PARTS, "item").mapInArrow(slowly(iter), "item BIGINT, drawn BIGINT").toArrow()
     return people_off(shuffled["item"].to_pylist(), shuffled["drawn"].to_pylist())
 
 
 def trials(spark, work, kills: int, seed: int, pause: float, age: float) -> Counter[str]:
     """Runs of ``work`` under kills, until there were enough of them."""
-    found: Counter[str] = Counter()
+    counter: Counter[str] = Counter()
     for _ in range(2):  # in peace: everything is there and warm, and how long it takes
         began = time.monotonic()
         assert not work(spark)
     pause = max(pause, (time.monotonic() - began) / 4)
-    while found["kills"] < kills:
-        killer = Killer(random.Random(seed + found["runs"]), pause, age)
+    while counter["kills"] < kills:
+        killer = Killer(random.Random(seed + counter["runs"]), pause, age)
         killer.start()
         try:
             off = work(spark)
         finally:
             killer.over.set()
             killer.join()
-        found.update(runs=1, kills=killer.kills, off=off, people=PEOPLE)
+        counter.update(runs=1, kills=killer.kills, off=off, people=PEOPLE)
         told = f"{killer.kills} kills, {off} people with other than {SAMPLES} draws"
-        print(f"  run {found['runs']}: {told}", flush=True)
-    return found
+        print(f"  run {counter['runs']}: {told}", flush=True)
+    return counter
 
 
 def main() -> None:

@@ -64,10 +64,10 @@ def judge(disk: Path, ended: subprocess.CompletedProcess[str]) -> Counter[str]:
         Ledger.open(path).verify()
     except LedgerError:
         counts["corrupt"] += 1
-    found = look(path)
-    counts["corrupt"] += found.flaw is not None and not counts["corrupt"]
-    counts["unpaid"] += len(released - {"init"} - found.paid)
-    counts["overspent"] += found.overspent
+    result = look(path)
+    counts["corrupt"] += result.flaw is not None and not counts["corrupt"]
+    counts["unpaid"] += len(released - {"init"} - result.paid)
+    counts["overspent"] += result.overspent
     return counts
 
 
@@ -77,11 +77,11 @@ def run(releases: int, *, every: int = 1, faults: list[tuple[str, str, str]] | N
     for call, error, more in FAULTS if faults is None else faults:
         number = 1
         while True:
-            state, found = one(call, error, more, number, releases)
+            state, result = one(call, error, more, number, releases)
             if state == "missed":
                 break
             counts["faults"] += 1
-            counts += found
+            counts += result
             number += every
     return counts
 

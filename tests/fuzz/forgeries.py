@@ -45,6 +45,9 @@ _PLACES = {"uid": [1, 2, 3], "lat": [40.1, 40.5, 40.9], "lon": [-74.5, -74.0, -7
 _WORDS = bw.Embedding(["a", "b", "c"], [[0.0, 1.0], [1.0, 0.0], [0.6, 0.8]])
 _LETTERS = {"uid": [1, 2, 3], "x": ["a", "b", "c"]}
 _FUNCTION = {"kind": "function", "values": list(range(10)), "unit": "kg", "lipschitz": "100"}
+_SHARE_OF_PEOPLE = bw.Person(
+    function="share", region={"center": 3, "radius": "2 km", "border": "1 km"}, above="1/2", ramp="1/3"
+)
 KINDS: dict[str, tuple[Any, dict[str, list[Any]], str, Any]] = {
     "mean": (_LINE, _NUMBERS, "2 km", "mean"),
     "distance": (_LINE, _NUMBERS, "2 km", "distance(to=3)"),
@@ -57,6 +60,8 @@ KINDS: dict[str, tuple[Any, dict[str, list[Any]], str, Any]] = {
     "frequency": (_LINE, _NUMBERS, "2 km", "frequency(items=2)"),
     "quantile": (_LINE, _NUMBERS, "2 km", "quantile(of='1/2')"),
     "spread": (_LINE, _NUMBERS, "2 km", "spread"),
+    "person": (_LINE, _NUMBERS, "2 km", "person(function='radius')"),
+    "share_of_people": (_LINE, _NUMBERS, "2 km", _SHARE_OF_PEOPLE),
     "user_level": (_LINE, _NUMBERS, "2 km", "mean(definition='user_level')"),
     "gaussian": (_LINE, _NUMBERS, "2 km", "density(bandwidth='2 km', noise='gaussian')"),
     "circular_mean": (
@@ -80,13 +85,13 @@ class Case:
     folder: Path
     ledger: bw.Ledger
     signer: str
-    said: dict[str, Any]
+    data: dict[str, Any]
     files: dict[str, bytes]
 
     @property
     def statement(self) -> Statement:
         """The statement."""
-        return msgspec.convert(self.said, Statement)
+        return msgspec.convert(self.data, Statement)
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,10 @@ def released(kind: str, folder: Path) -> Case:
 def leaves(value: Any, path: tuple[Step, ...] = ()) -> Iterator[tuple[Step, ...]]:
     """The way to every value that is no table and no list, and to every empty one."""
     inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = list(inside)
-    if not found:
+    results = list(inside)
+    if not results:
         yield path
-    for step, held in found:
+    for step, held in results:
         yield from leaves(held, (*path, step))
 
 
@@ -136,8 +141,8 @@ def others(value: Any) -> list[Any]:
     return [1] if value is None else [None]
 
 
-def _put(said: Any, path: tuple[Step, ...], value: Any) -> Any:
-    changed = copy.deepcopy(said)
+def _put(text: Any, path: tuple[Step, ...], value: Any) -> Any:
+    changed = copy.deepcopy(text)
     place = changed
     for step in path[:-1]:
         place = place[step]
@@ -145,8 +150,8 @@ def _put(said: Any, path: tuple[Step, ...], value: Any) -> Any:
     return changed
 
 
-def _without(said: Any, path: tuple[Step, ...]) -> Any:
-    changed = copy.deepcopy(said)
+def _without(text: Any, path: tuple[Step, ...]) -> Any:
+    changed = copy.deepcopy(text)
     place = changed
     for step in path[:-1]:
         place = place[step]
@@ -154,59 +159,59 @@ def _without(said: Any, path: tuple[Step, ...]) -> Any:
     return changed
 
 
-def statement_files(said: dict[str, Any], careful: bool) -> Files:
+def statement_files(data: dict[str, Any], careful: bool) -> Files:
     """The statement's files, written as barrow does; the careful forger mends digest and words as far as that goes."""
     try:
-        made = msgspec.convert(said, Statement)
+        built = msgspec.convert(data, Statement)
     except msgspec.ValidationError:
-        return {"statement.json": json.dumps(said, indent=2, ensure_ascii=False).encode()}
-    made = structs.replace(made, digest=statement_digest(made)) if careful and "digest" in said else made
-    files: Files = {"statement.json": write_statement(made)}
+        return {"statement.json": json.dumps(data, indent=2, ensure_ascii=False).encode()}
+    built = structs.replace(built, digest=statement_digest(built)) if careful and "digest" in data else built
+    files: Files = {"statement.json": write_statement(built)}
     if careful:
         with suppress(BarrowError):
-            files["statement.txt"] = (statement_text(made) + "\n").encode()
+            files["statement.txt"] = (statement_text(built) + "\n").encode()
     return files
 
 
 def forged_fields(case: Case, variants: int = 3) -> Iterator[Forgery]:
     """Every field changed, and removed; every number that a version can be; a field added."""
-    for path, how, said in _changes(case.said, variants):
+    for path, how, text in _changes(case.data, variants):
         for careful in (False, True):
             where = ".".join(map(str, path))
             field = ".".join(map(str, path[: 2 if path[0] == "answer" else 1]))
-            yield Forgery(f"{case.kind}: {where} {how}", field, careful, statement_files(said, careful))
+            yield Forgery(f"{case.kind}: {where} {how}", field, careful, statement_files(text, careful))
 
 
-def _changes(said: dict[str, Any], variants: int) -> Iterator[tuple[tuple[Step, ...], str, dict[str, Any]]]:
-    for path in leaves(said):
-        held: Any = said
+def _changes(data: dict[str, Any], variants: int) -> Iterator[tuple[tuple[Step, ...], str, dict[str, Any]]]:
+    for path in leaves(data):
+        held: Any = data
         for step in path:
             held = held[step]
         for new in others(held)[:variants]:
-            yield path, f"→ {new!r}", _put(said, path, new)
+            yield path, f"→ {new!r}", _put(data, path, new)
         if variants > 1:
-            yield path, "removed", _without(said, path)
+            yield path, "removed", _without(data, path)
     for version in (*range(-1, STATEMENT_VERSION), STATEMENT_VERSION + 1, 10**9, None, "1", True, 1.0):
-        yield ("statement",), f"→ {version!r}", {**said, "statement": version}
-    yield ("note",), "added", {**said, "note": "checked by the ministry"}
+        yield ("statement",), f"→ {version!r}", {**data, "statement": version}
+    yield ("note",), "added", {**data, "note": "checked by the ministry"}
 
 
 def forged_files(case: Case) -> Iterator[Forgery]:
     """Every file changed and removed, with and without its entry in the statement; files added."""
-    listed = [file["name"] for file in case.said["files"]]
+    listed = [file["name"] for file in case.data["files"]]
     for name, content in case.files.items():
         if name in ("statement.json", HEAD):
             continue
         for how, new in (("changed", content[:-2] + bytes([content[-2] ^ 1]) + content[-1:]), ("removed", None)):
             yield Forgery(f"{case.kind}: {name} {how}", name, False, {name: new})
             if name in listed:
-                said = copy.deepcopy(case.said)
-                rows = [row for row in said["files"] if new is not None or row["name"] != name]
+                data = copy.deepcopy(case.data)
+                rows = [row for row in data["files"] if new is not None or row["name"] != name]
                 for row in rows:
                     if row["name"] == name and new is not None:
                         row["sha256"] = hashlib.sha256(new).hexdigest()
-                said["files"] = rows
-                yield Forgery(f"{case.kind}: {name} {how}", name, True, {name: new, **statement_files(said, True)})
+                data["files"] = rows
+                yield Forgery(f"{case.kind}: {name} {how}", name, True, {name: new, **statement_files(data, True)})
     for name in ("values-corrected.csv", ".hidden", "statement.json.bak", "values.parquet.csv"):
         yield Forgery(f"{case.kind}: {name} added", name, False, {name: b"1"})
     yield Forgery(f"{case.kind}: statement.json removed", "statement.json", False, {"statement.json": None})
@@ -215,13 +220,13 @@ def forged_files(case: Case) -> Iterator[Forgery]:
 def forged_heads(case: Case) -> Iterator[Forgery]:
     """Every field of the signed head changed, and the file cut off."""
     content = case.files[HEAD]
-    said = json.loads(content)
-    for path in leaves(said):
-        held = said[path[0]] if len(path) == 1 else said[path[0]][path[1]]
+    text = json.loads(content)
+    for path in leaves(text):
+        held = text[path[0]] if len(path) == 1 else text[path[0]][path[1]]
         for new in others(held):
-            changed = _put(said, path, new)
+            changed = _put(text, path, new)
             yield Forgery(f"{case.kind}: head {path[0]} → {new!r}", HEAD, False, {HEAD: json.dumps(changed).encode()})
-        yield Forgery(f"{case.kind}: head {path[0]}", HEAD, False, {HEAD: json.dumps(_without(said, path)).encode()})
+        yield Forgery(f"{case.kind}: head {path[0]}", HEAD, False, {HEAD: json.dumps(_without(text, path)).encode()})
     for length in range(0, len(content) - 1, 37):
         yield Forgery(f"{case.kind}: head of {length} bytes", HEAD, False, {HEAD: content[:length]})
 
@@ -241,7 +246,7 @@ def noticed(case: Case, forgery: Forgery, verifier: Verifier = bw.verify, **type
         if typed or forgery.field not in case.files:
             stack.enter_context(patch.object(ReleaseFolder, "disagreeing", lambda self: []))
         if typed:
-            stack.enter_context(patch("barrow.study.verification.contradictions", lambda said: []))
+            stack.enter_context(patch("barrow.study.verification.contradictions", lambda text: []))
         try:
             return any(check.holds is False for check in verifier(case.folder, **typed))
         except BarrowError:
@@ -285,8 +290,8 @@ def run(kinds: Iterable[str] = KINDS, variants: int = 1, verifier: Verifier = bw
     for kind in kinds:
         with tempfile.TemporaryDirectory() as name:
             case = released(kind, Path(name))
-            for made in (forged_fields(case, variants), forged_files(case), forged_heads(case)):
-                tried, found = unseen(case, made, verifier)
+            for built in (forged_fields(case, variants), forged_files(case), forged_heads(case)):
+                tried, result = unseen(case, built, verifier)
                 number[kind] += tried
-                missed += found
+                missed += result
     return {"forgeries": sum(number.values()), "undetected": len(missed), "believed": missed[:20]}

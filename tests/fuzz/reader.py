@@ -36,7 +36,7 @@ _FAR = ("anywhere", "any", "the largest distance", "no records", "presence")
 
 def words_of(text: str) -> list[str]:
     """Numerals, words and single signs, in lower case."""
-    found: list[str] = []
+    texts: list[str] = []
     last = " "
     for sign in text:
         kind = _kind(sign)
@@ -46,11 +46,11 @@ def words_of(text: str) -> list[str]:
             last = " "
             continue
         if joins:
-            found[-1] += sign
+            texts[-1] += sign
         else:
-            found.append(sign)
+            texts.append(sign)
         last = kind
-    return [word.lower() for word in _powers(found)]
+    return [word.lower() for word in _powers(texts)]
 
 
 def _kind(sign: str) -> str:
@@ -63,16 +63,16 @@ def _kind(sign: str) -> str:
 
 def _powers(words: list[str]) -> list[str]:
     """``1e-3`` in one piece again."""
-    found: list[str] = []
+    texts: list[str] = []
     for word in words:
-        begun = bool(found) and _is_numeral(found[-1])
-        end = found[-1][-1].lower() if begun else ""
-        digits, power = word[0].isdigit(), begun and "e" in found[-1].lower()
+        begun = bool(texts) and _is_numeral(texts[-1])
+        end = texts[-1][-1].lower() if begun else ""
+        digits, power = word[0].isdigit(), begun and "e" in texts[-1].lower()
         if (begun and word in ("e", "E")) or (end == "e" and (digits or word in "+-")) or (power and digits):
-            found[-1] += word
+            texts[-1] += word
         else:
-            found.append(word)
-    return found
+            texts.append(word)
+    return texts
 
 
 def numeral(word: str, *, counts: bool) -> Ways:
@@ -86,15 +86,15 @@ def numeral(word: str, *, counts: bool) -> Ways:
         first = all(len(g) == 3 and g.isdigit() for g in [*groups[1:-1], groups[-1].partition(".")[0]])
         if not (grouped and first):
             return {UNSURE}
-        found = {_decimal("".join(groups), power)}
+        results = {_decimal("".join(groups), power)}
         if not counts and len(groups) == 2 and "." not in mantissa:
-            found |= {_decimal(".".join(groups), power)}
-        return found | unsure
-    found = {_decimal(mantissa, power)}
+            results |= {_decimal(".".join(groups), power)}
+        return results | unsure
+    results = {_decimal(mantissa, power)}
     head, _, tail = mantissa.partition(".")
     if len(tail) == 3 and tail[2] == "0" and 1 <= len(head) <= 3 and head[0] != "0":
-        found |= {_decimal(head + tail, power)}
-    return found | unsure
+        results |= {_decimal(head + tail, power)}
+    return results | unsure
 
 
 def _decimal(mantissa: str, power: str) -> Fraction:
@@ -159,8 +159,8 @@ def _quantity(words: list[str]) -> tuple[Ways, list[str], list[str]]:
 
 def share(text: str) -> Fraction | None:
     """The share that a text says; None where it is not certain, or none."""
-    found = _share(words_of(text))
-    return _most(found)
+    result = _share(words_of(text))
+    return _most(result)
 
 
 def _most(ways: Ways) -> Fraction | None:
@@ -184,28 +184,28 @@ def _share(words: list[str]) -> Ways:
     right = [word for word in words[joints[0] + 1 :] if word != "the"] if joints else []
     if left[-2:] == ["per", "cent"]:
         left = [*left[:-2], "%"]
-    ways, said, noun = _quantity(left)
+    ways, text, noun = _quantity(left)
     if noun in (["%"], ["percent"]):
-        ways, noun = {x if x == UNSURE else x / 100 for x in amount(said)}, []
+        ways, noun = {x if x == UNSURE else x / 100 for x in amount(text)}, []
         return ways if not joints or (len(right) == 1 and not _is_number(right[0])) else {UNSURE}
     if not joints:
-        return {UNSURE} if noun else amount(said)
+        return {UNSURE} if noun else amount(text)
     wholes, counted, things = _quantity(right)
     if not counted:
-        part = said and all(_one(word) in _PARTS or word in ("a", "one") for word in said)
+        part = text and all(_one(word) in _PARTS or word in ("a", "one") for word in text)
         return ways if part and not noun and len(right) == 1 else {UNSURE}
-    return _ratio(ways, wholes, _noun(noun), _noun(things), said)
+    return _ratio(ways, wholes, _noun(noun), _noun(things), text)
 
 
 def _noun(words: list[str]) -> str:
     return "-".join(word for word in map(_one, words) if word != "-")
 
 
-def _ratio(ways: Ways, wholes: Ways, noun: str, things: str, said: list[str]) -> Ways:
+def _ratio(ways: Ways, wholes: Ways, noun: str, things: str, lines: list[str]) -> Ways:
     if UNSURE in ways | wholes or any(x.denominator > 1 for x in ways | wholes) or 0 in wholes:
         return {UNSURE}
     known = _SECONDS | _MONTHS
-    if (said in (["a"], ["an"]) and not noun) or ("-" in noun and noun != "check-in"):
+    if (lines in (["a"], ["an"]) and not noun) or ("-" in noun and noun != "check-in"):
         return {UNSURE}
     if noun and things and noun != things:
         same = next((table for table in (_SECONDS, _MONTHS) if noun in table and things in table), None)
@@ -230,13 +230,13 @@ def distance(text: str, unit: str, diameter: Fraction) -> Fraction | None:
         ways = {x if x == UNSURE else x / 100 for x in ways}
         whole &= "%" not in unit
     if whole or (not rest and not unit):
-        found = ways
+        results = ways
     else:
         rate = _rate(text, rest, unit)
         if rate is None:
             return None
-        found = {x if x == UNSURE else x * rate / diameter for x in ways}
-    return _most(found)
+        results = {x if x == UNSURE else x * rate / diameter for x in ways}
+    return _most(results)
 
 
 def _rate(text: str, words: list[str], unit: str) -> Fraction | None:
@@ -259,19 +259,39 @@ def epsilon(text: str) -> Fraction | None:
         words = words[1:]
         words = words[1:] if words and words[0] in ("=", "≤", ":") else words
     words = words[1:] if words and words[0] == "+" else words
-    found = amount(words) if words and _is_numeral(words[0]) and len(words) in (1, 3) else {UNSURE}
-    return None if UNSURE in found or min(found) <= 0 else min(found)
+    results = amount(words) if words and _is_numeral(words[0]) and len(words) in (1, 3) else {UNSURE}
+    return None if UNSURE in results or min(results) <= 0 else min(results)
+
+
+def scope(text: str) -> bool:
+    """Whether a text is a scope, word by word."""
+    words = text.lower().split()
+    words = words[1:] if words[:1] == ["in"] else words
+    units = ("day", "week", "month", "quarter", "year")
+    if words[:1] == ["every"]:
+        return len(words) == 2 and words[1] in units
+    if words[:1] != ["any"]:
+        return False
+    if len(words) == 3 and words[1].isdigit() and words[1].isascii():
+        many = int(words[1])
+        return words[2] in units if many == 1 else 2 <= many <= 1000 and words[2][-1:] == "s" and words[2][:-1] in units
+    return (len(words) == 2 or (len(words) == 3 and words[1] == "one")) and words[-1] in units
 
 
 def promise(text: str, unit: str, diameter: Fraction) -> tuple[Fraction, Fraction, Fraction] | None:
-    """Share, distance and epsilon of a whole promise: the one way to cut it at commas that makes sense."""
+    """Share, distance and epsilon of a whole promise: the one way to cut it at commas that makes sense.
+
+    A scope at its end is read as well, and says nothing about the numbers.
+    """
     pieces = text.split(",")
-    found = set()
+    if len(pieces) > 3 and scope(pieces[-1]):
+        pieces.pop()
+    results = set()
     if len(pieces) > 8:
         return None
     for a, b in itertools.combinations(range(1, len(pieces)), 2):
         parts = ",".join(pieces[:a]), ",".join(pieces[a:b]), ",".join(pieces[b:])
         numbers = share(parts[0]), distance(parts[1], unit, diameter), epsilon(parts[2])
         if None not in numbers:
-            found.add(numbers)
-    return found.pop() if len(found) == 1 else None  # type: ignore[return-value]
+            results.add(numbers)
+    return results.pop() if len(results) == 1 else None  # type: ignore[return-value]

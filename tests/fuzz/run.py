@@ -96,15 +96,15 @@ def main() -> None:
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_AS, (8 * 2**30, 8 * 2**30))
     inputs = 0 if given.only and {*given.only} <= {"texts", "forgeries"} else given.inputs
-    found = run(inputs, given.seconds, given.seed, given.only)
+    result = run(inputs, given.seconds, given.seed, given.only)
     if not given.only or "texts" in given.only:
-        found |= texts.run(given.texts, given.seed)
+        result |= texts.run(given.texts, given.seed)
     if not given.only or "forgeries" in given.only:
-        believed = found.get("undetected", 0)
-        found |= forgeries.run()
-        found["undetected"] += believed
-    print(json.dumps(found))
-    wrong = found["tracebacks"], found["slow"], found.get("undetected", 0), found.get("plants_missed", 0)
+        believed = result.get("undetected", 0)
+        result |= forgeries.run()
+        result["undetected"] += believed
+    print(json.dumps(result))
+    wrong = result["tracebacks"], result["slow"], result.get("undetected", 0), result.get("plants_missed", 0)
     sys.exit(1 if any(wrong) else 0)
 
 

@@ -15,7 +15,7 @@ import msgspec
 import tomli_w
 
 from barrow.accounting import price
-from barrow.collect import Wallet, read_card
+from barrow.collect import ClientBudget, read_card
 from barrow.collect.admission import Gate
 from barrow.collect.batches import read_batch as read_sealed
 from barrow.collect.batches import write_batch
@@ -29,21 +29,23 @@ from barrow.local.client import Survey
 from barrow.local.mixing import mix, read_batch
 from barrow.local.report import message_of, report_from_json, value_of
 from barrow.numerics import exact
-from barrow.policy import Policy, parse_epsilon, parse_share
-from barrow.privacy import (
+from barrow.promises import (
     DiscreteEmd,
     Emd,
     GaussianNoise,
     Guarantee,
     KNormNoise,
+    Policy,
     PureRelease,
     SampledItems,
     ShuffledReports,
     UserLevel,
     UserLevelRelease,
     event_from_json,
+    parse_epsilon,
+    parse_share,
 )  # fmt: skip
-from barrow.privacy.guarantees import definition_from_json, guarantee_from_json
+from barrow.promises.guarantees import definition_from_json, guarantee_from_json
 from barrow.queries import query_from_spec
 from barrow.questions import to_question
 from barrow.randomisers import randomiser_from_spec
@@ -236,11 +238,11 @@ def _statements(rng: random.Random, folder: Path) -> None:
     for file in place.iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     (folder / "statement.json").write_bytes(text.encode(errors="surrogatepass"))
-    said = read_statement(folder)
+    statement = read_statement(folder)
     checks = verify(folder, ledger=place.parent / "ages.ledger") if rng.random() < 0.9 else verify(folder)
-    if as_json(msgspec.to_builtins(said)) != as_json(told) and all(check.holds for check in checks):
+    if as_json(msgspec.to_builtins(statement)) != as_json(told) and all(check.holds for check in checks):
         raise AssertionError("a changed statement was verified")
-    _ = statement_text(said), explain(said)
+    _ = statement_text(statement), explain(statement)
 
 
 @cache
@@ -272,9 +274,9 @@ def _surveys() -> tuple[Survey, Survey]:
 def _messages(rng: random.Random, folder: Path) -> None:
     survey = _surveys()[0]
     line = message_of(survey.digest, 2, 3)
-    found = value_of(survey.digest, mutated_text(line, rng), 3)
-    found = value_of(survey.digest, mutated_bytes(line.encode(), rng), 3) if isinstance(found, str) else found
-    if isinstance(found, str):
+    result = value_of(survey.digest, mutated_text(line, rng), 3)
+    result = value_of(survey.digest, mutated_bytes(line.encode(), rng), 3) if isinstance(result, str) else result
+    if isinstance(result, str):
         raise ParameterError("refused", allowed="a message", fix="send one")
 
 
@@ -342,10 +344,10 @@ def _sealed_batches(rng: random.Random, folder: Path) -> None:
     place.unlink(missing_ok=True)
     write_batch(place, [bytes(128)] * 4, key("shuffler"), card="sha256:0", name="0", count=4, people_of=2, size=128)
     place.write_bytes(mutated_bytes(place.read_bytes(), rng))
-    found = read_sealed(place)
-    for _ in found.items():
+    result = read_sealed(place)
+    for _ in result.items():
         pass
-    found.signed_by(public_bytes(key("shuffler")))
+    result.signed_by(public_bytes(key("shuffler")))
 
 
 def _admissions(rng: random.Random, folder: Path) -> None:
@@ -357,13 +359,13 @@ def _admissions(rng: random.Random, folder: Path) -> None:
 
 
 def _wallets(rng: random.Random, folder: Path) -> None:
-    wallet = Wallet(folder / "me.cards")
-    kept = {"card": "sha256:0", "epsilon": "1/2", "sent": [0]}
-    data = {"barrow": "card wallet", "version": 2, "limit": "3", "surveys": {"sha256:1": kept}}
+    budget = ClientBudget(folder / "me.cards")
+    table = {"card": "sha256:0", "epsilon": "1/2", "sent": [0]}
+    data = {"barrow": "card wallet", "version": 2, "limit": "3", "surveys": {"sha256:1": table}}
     text = as_json(mutated(data, rng))
     (folder / "me.cards").write_text(text if rng.random() < 0.7 else mutated_text(text, rng), errors="replace")
-    _ = wallet.limit, wallet.spent, wallet.left
-    wallet.reserve("sha256:2", "sha256:0", Fraction(1, 2))
+    _ = budget.limit, budget.spent, budget.left
+    budget.reserve("sha256:2", "sha256:0", Fraction(1, 2))
 
 
 def targets() -> dict[str, Target]:

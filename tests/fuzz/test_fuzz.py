@@ -9,9 +9,8 @@ from barrow.accounting import price
 from barrow.engines import Source
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import budget_from_json
-from barrow.policy import Policy
-from barrow.privacy import ShuffledReports, event_from_json
-from barrow.privacy.guarantees import definition_from_json, guarantee_from_json
+from barrow.promises import Policy, ShuffledReports, event_from_json
+from barrow.promises.guarantees import definition_from_json, guarantee_from_json
 from barrow.queries import query_from_spec
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Discrete, Line, parse_space, space_from_spec
@@ -26,31 +25,33 @@ COLLECT = ["cards", "sealed batches", "admissions", "wallets"]
 
 
 def test_malformed_inputs_are_refused_kindly():
-    found = run(900, 3600.0, 7, TARGETS)
-    assert found["tracebacks"] == 0, found["places"]
-    assert found["slow"] == 0
-    assert found["accepted"] > 20  # some mutations are harmless: the harness reaches the inside
+    result = run(900, 3600.0, 7, TARGETS)
+    assert result["tracebacks"] == 0, result["places"]
+    assert result["slow"] == 0
+    assert result["accepted"] > 20  # some mutations are harmless: the harness reaches the inside
 
 
 def test_malformed_files_and_messages_are_refused_kindly():
-    found = run(1_200, 3600.0, 11, TOP)
-    assert found["tracebacks"] == 0, found["places"]
-    assert found["slow"] == 0
-    assert found["accepted"] > 50
+    result = run(1_200, 3600.0, 11, TOP)
+    assert result["tracebacks"] == 0, result["places"]
+    assert result["slow"] == 0
+    assert result["accepted"] > 50
 
 
 def test_malformed_cards_batches_and_wallets_are_refused_kindly():
-    found = run(450, 3600.0, 13, COLLECT)
-    assert found["tracebacks"] == 0, found["places"]
-    assert found["slow"] == 0
-    assert found["accepted"] > 10
+    result = run(450, 3600.0, 13, COLLECT)
+    assert result["tracebacks"] == 0, result["places"]
+    assert result["slow"] == 0
+    assert result["accepted"] > 10
 
 
 def test_texts_are_read_as_a_second_reader_reads_them():
-    found = texts.compare(6_000, 17)
-    assert found["texts"] == 6_000
-    assert found["different"] == []
-    assert all(found["read"][kind] > 40 for kind in texts.WRITERS), found["read"]  # what refuses everything is useless
+    result = texts.compare(6_000, 17)
+    assert result["texts"] == 6_000
+    assert result["different"] == []
+    assert all(result["read"][kind] > 40 for kind in texts.WRITERS), result[
+        "read"
+    ]  # what refuses everything is useless
 
 
 @pytest.mark.parametrize("name", texts.PLANTS)
@@ -71,8 +72,8 @@ def test_the_second_reader_by_known_answers():
 
 
 def test_forged_releases_are_counted_and_a_verifier_that_believes_them_is_caught():
-    found = forgeries.run(["distance"])
-    assert (found["forgeries"] > 200, found["undetected"], found["believed"]) == (True, 0, [])
+    result = forgeries.run(["distance"])
+    assert (result["forgeries"] > 200, result["undetected"], result["believed"]) == (True, 0, [])
     assert forgeries.run(["distance"], verifier=forgeries.weak)["undetected"] > 100
 
 
@@ -126,7 +127,7 @@ def test_a_name_that_no_file_system_takes_is_refused():
 
 
 def test_a_certified_zero_is_stated_as_a_small_number():
-    found = price(ShuffledReports("1e-9", reports=10**6, items=10, delta="1e-9", model="central"))
-    assert 0 < found.definition.alpha <= Fraction(1, 10**12)
+    result = price(ShuffledReports("1e-9", reports=10**6, items=10, delta="1e-9", model="central"))
+    assert 0 < result.definition.alpha <= Fraction(1, 10**12)
     with_name = ShuffledReports("1e-9", reports=10**6, items=10, delta="0.5", model="central", randomiser="krr:2")
     assert price(with_name).definition.alpha > 0

@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from barrow.errors import BarrowError
-from barrow.policy import Policy, Promise, parse_epsilon, parse_share
+from barrow.promises import Policy, Promise, parse_epsilon, parse_share
 from barrow.spaces import Circle, Discrete, Line, Space, parse_distance
 from tests.fuzz import reader
 from tests.fuzz.inputs import mutated_text
@@ -129,8 +129,8 @@ def _barrow(kind: str, text: str, space: Space) -> Any:
         return parse_distance(text, space)
     if kind == "epsilon":
         return parse_epsilon(text)
-    found = Policy(space, [Promise.parse(text)])
-    return found.promises[0].share, found.kept[0].distance, found.promises[0].epsilon
+    policy = Policy(space, [Promise.parse(text)])
+    return policy.promises[0].share, policy.satisfied[0].distance, policy.promises[0].epsilon
 
 
 def _second(kind: str, text: str, space: Space) -> Any:
@@ -176,14 +176,14 @@ def _generous_share(text: str) -> Fraction:
 
 def _without_units(text: str) -> Fraction:
     """So many of so many, whatever they are."""
-    found = re.fullmatch(r"(\d+)[ a-z]* of (\d+)[ a-z]*", text)
-    return Fraction(int(found[1]), int(found[2])) if found else parse_share(text)
+    result = re.fullmatch(r"(\d+)[ a-z]* of (\d+)[ a-z]*", text)
+    return Fraction(int(result[1]), int(result[2])) if result else parse_share(text)
 
 
 def _any_noun(text: str) -> Fraction:
     """Whatever noun is counted counts once: a dozen is one thing."""
-    found = re.fullmatch(r"(?:an?|one|1) [a-z]+ of (\d+)", text)
-    return Fraction(1, int(found[1])) if found else parse_share(text)
+    result = re.fullmatch(r"(?:an?|one|1) [a-z]+ of (\d+)", text)
+    return Fraction(1, int(result[1])) if result else parse_share(text)
 
 
 def _lower_end(text: str) -> Fraction:
@@ -217,13 +217,13 @@ PLANTS: dict[str, dict[str, Read]] = {
 
 def run(texts: int, seed: int) -> dict[str, Any]:
     """What ``scripts/fuzz --only texts`` says: texts that were read, those undetected, and which plants were found."""
-    found = compare(texts, seed)
+    result = compare(texts, seed)
     plants = {name: len(compare(texts, seed, readers)["different"]) for name, readers in PLANTS.items()}
     return {
-        "texts": found["texts"],
-        "undetected": len(found["different"]),
-        "read": found["read"],
-        "different": found["different"][:20],
+        "texts": result["texts"],
+        "undetected": len(result["different"]),
+        "read": result["read"],
+        "different": result["different"][:20],
         "plants": plants,
         "plants_missed": sum(not n for n in plants.values()),
     }

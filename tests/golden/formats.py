@@ -20,18 +20,21 @@ import msgspec
 import barrow as bw
 from barrow.collect.batches import _VERSION as SEALED_VERSION
 from barrow.collect.card_form import CARD_VERSION
-from barrow.collect.wallet import _VERSION as WALLET_VERSION
-from barrow.ledger import Ledger, SpaceRef
-from barrow.ledger.book import RECORD_VERSION, make_row
+from barrow.collect.client_budget import _VERSION as WALLET_VERSION
+from barrow.ledger import Ledger, PromiseLimit, Promises, SpaceRef
 from barrow.ledger.published import VERSION as HEAD_VERSION
+from barrow.ledger.state import RECORD_VERSION, make_row
 from barrow.local.client import SURVEY_VERSION
 from barrow.local.memory import MEMORY_VERSION
 from barrow.local.mixing import _VERSION as BATCH_VERSION
 from barrow.local.report import REPORT_VERSION, Report, message_of
-from barrow.privacy.events import EVENT_VERSION
-from barrow.questions.statement import LedgerEntry
+from barrow.promises.events import EVENT_VERSION
+from barrow.promises.periods import Calendar, Period, Window
+from barrow.questions.statement import LedgerEntry, SoFar
 from barrow.spaces import NoRecords
+from barrow.study.about import About
 from barrow.study.data import read
+from barrow.study.parts import plan_parts, with_parts
 from barrow.study.prose import explain, statement_text
 from barrow.study.release import parameters_of
 from barrow.study.statement import STATEMENT_VERSION, make_statement
@@ -49,9 +52,9 @@ SPACES = (
 
 def digests() -> str:
     """What names spaces in statements and ledgers, and studies on phones."""
-    found = {text: bw.Study(text, alpha=1).space.digest for text in SPACES}
-    found["no records"] = NoRecords(bw.Line(0, 10, step=1)).digest
-    return _json(found)
+    result = {text: bw.Study(text, alpha=1).space.digest for text in SPACES}
+    result["no records"] = NoRecords(bw.Line(0, 10, step=1)).digest
+    return _json(result)
 
 
 def versions() -> str:
@@ -74,7 +77,7 @@ def wires() -> str:
     """A report, a message and a record as they are written."""
     study = "sha256:" + "0" * 64
     stamped: dict[str, Any] = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
-    record = make_row(None, "period", {"period": "2026-10"}, **stamped)
+    record = make_row(None, "abandoned", {"reserve": 2}, **stamped)
     report = Report(study, "0" * 32, (5, -3)).to_text()
     return _json({"report": report, "message": message_of(study, 3, 10), "record": record.body, "hash": record.hash})
 
@@ -87,10 +90,31 @@ def statement(kind: str) -> tuple[str, str]:
     study = bw.Study(space, promises, users=3, dataset="people", data=data, delta="1e-6", questions=[question])
     plan = study.plan()
     entry = LedgerEntry(entry=2, key="golden", ledger="people.ledger")
-    found = make_statement(study, plan, entry=entry, parameters=parameters_of(study, plan), summary=["golden"])
-    found = msgspec.structs.replace(found, library="barrow")  # whose number changes with every release
-    words = f"{statement_text(found)}\n\n{explain(found)}\n"
-    return _json(_rounded(msgspec.to_builtins(found))), words
+    result = make_statement(study, plan, entry=entry, parameters=parameters_of(study, plan), summary=["golden"])
+    result = msgspec.structs.replace(result, library="barrow")  # whose number changes with every release
+    words = f"{statement_text(result)}\n\n{explain(result)}\n"
+    return _json(_rounded(msgspec.to_builtins(result))), words
+
+
+def statement_of_parts() -> tuple[str, str]:
+    """A statement about one month, by region, as data and in words."""
+    records = {"uid": [1, 2, 3, 4], "x": [20.0, 30.0, 40.0, 50.0], "region": ["n", "n", "s", "s"], "at": ["x"] * 4}
+    data = read(records, user="uid", item="x", version="golden", time="at", period="month", zone="Europe/Berlin")
+    promises = ["1/2, 5 years, 4, in any month", "1/2, 5 years, 36, in every month"]
+    regions = bw.Grouping("region", sizes={"n": 2, "s": 2})
+    study = bw.Study(
+        "line(low=0, high=100, step=10, unit='years')", promises, users=4, dataset="people", data=data,
+        questions=["mean(by='region')"], groups=[regions], periods=12,
+    )  # fmt: skip
+    about = About(Window.parse("2026-10"), regions)
+    parts = plan_parts(study, study.question(), about)
+    entry = LedgerEntry(entry=5, key="golden", ledger="people.ledger")
+    parameters = parameters_of(study, parts.stated, about)
+    result = make_statement(study, parts.plan, entry=entry, parameters=parameters, summary=["golden"])
+    total = SoFar(changed="in every month a share of 1/2 of the data had been 5 years elsewhere", epsilon=9.0, odds=1.0)
+    result = with_parts(msgspec.structs.replace(result, library="barrow"), study, parts, (3, [total]))
+    words = f"{statement_text(result)}\n\n{explain(result)}\n"
+    return _json(_rounded(msgspec.to_builtins(result))), words
 
 
 TEXTS: dict[str, Callable[[], str]] = {
@@ -101,31 +125,35 @@ TEXTS: dict[str, Callable[[], str]] = {
 def write_ledger(place: Path) -> None:
     """A ledger with a record of every kind, and the folder of a release that it paid for."""
     people = read({"uid": [1, 2, 3], "age": [20, 30, 40]}, user="uid", item="age", version="golden")
-    ages, asked = "line(low=0, high=100, step=10, unit='years')", "mean(fraction='1/8')"
+    ages, text = "line(low=0, high=100, step=10, unit='years')", "mean(fraction='1/8')"
     study = bw.Study(ages, ["all, 5 years, 4"], users=3, dataset="ages", data=people, ledger="ages.ledger")
     clock = Clock(2026, 10, 15)
     with tempfile.TemporaryDirectory() as name:
-        made = Path(name)
-        ledger = Ledger.create(made / "ages.ledger", _monthly(study), clock=clock)
-        study.release(asked, ledger=ledger, out=made / "mean")
-        plan = study.plan(asked)
+        path = Path(name)
+        ledger = Ledger.create(path / "ages.ledger", _monthly(study), clock=clock)
+        study.release(text, ledger=ledger, out=path / "mean")
+        plan, october = study.plan(text), Window((Period.parse("2026-10"),))
         paid = {
             key: ledger.reserve(
                 key=key, what=plan.description, event=plan.event, guarantee=plan.guarantee,
-                space=SpaceRef.of(plan.space), dataset="ages", users=3, parameters={"key": key}, resumable=True,
+                space=SpaceRef.of(plan.terms.space), dataset="ages", users=3, parameters={"key": key}, resumable=True,
+                reads=reads, groups={"region": (region,)},
             )
-            for key in ("given up", "resumed")
+            for key, reads, region in (("given up", october, "north"), ("resumed", None, "south"))
         }  # fmt: skip
         ledger.abandon(paid["given up"])
         ledger.resume("resumed", {"key": "resumed"}, folder="elsewhere")
-        tighter = study.replace(promises=["all, 5 years, 3"])
-        Ledger.join(made / "ages.ledger", _monthly(tighter), tighten=True, clock=clock)
-        shutil.copytree(made, place)
+        tighter = study.replace(promises=["all, 5 years, 3.9"])
+        Ledger.join(path / "ages.ledger", _monthly(tighter), tighten=True, clock=clock)
+        shutil.copytree(path, place)
 
 
 def _monthly(study: bw.Study) -> bw.Budget:
     own = study.budget
-    return bw.Budget(own.dataset, own.users, str(own.metric), own.limit, per="month")
+    monthly = [*own.promises, PromiseLimit(1, 5, 4, scope="any month")]
+    limit, groups = Promises(monthly, own.limit.delta), {"region": {"north": 1, "south": 2}}
+    calendar = Calendar("month", "UTC")
+    return bw.Budget(own.dataset, own.users, str(own.metric), limit, calendar=calendar, groups=groups)
 
 
 def _rounded(value: Any) -> Any:
@@ -143,10 +171,11 @@ def _json(value: Any) -> str:
 
 def current() -> dict[str, str]:
     """Every golden text as this barrow writes it."""
-    found = {name: make() for name, make in TEXTS.items()}
+    result = {name: make() for name, make in TEXTS.items()}
     for kind in KINDS:
-        found[f"statements/{kind}.json"], found[f"statements/{kind}.txt"] = statement(kind)
-    return found
+        result[f"statements/{kind}.json"], result[f"statements/{kind}.txt"] = statement(kind)
+    result["statements/month_by_region.json"], result["statements/month_by_region.txt"] = statement_of_parts()
+    return result
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from lab.paper import VERDICTS, markdown, reproduce, reproduce_all, rows
 from lab.paper import linear as linear_rows
 from lab.paper.__main__ import main
 from lab.paper.page import paper_html, verdicts
+from lab.paper.registry import Effort
 
 ROOT = Path(__file__).parent.parent.parent
 DATA = json.loads((ROOT / "docs" / "paper.json").read_text(encoding="utf-8"))
@@ -43,6 +44,14 @@ QUICK = [
     "lem:group-priv",
     "lem:dp-decomp",
     "open:without-replacement",
+    "app:data-processing",
+    "rem:non-normalised",
+    "rem:discrete-roughly",
+    "rem:small-r",
+    "sec:interpret:prior",
+    "sec:interpret:routine",
+    "sec:interpret:small",
+    "sec:interpret:medical",
 ]
 """Rows that take a moment: they are measured again, all others are compared as they were written."""
 
@@ -54,6 +63,15 @@ def test_every_statement_has_a_row():
         assert label in known
     for label in ("thm:general-hist-utility", "coro:krr-utility-central", "lem:coupling-dist", "tab:privacy"):
         assert label in known
+    for label in (
+        "rem:non-normalised",
+        "rem:factorisation",
+        "rem:heterogeneous",
+        "rem:discrete-roughly",
+        "rem:one-item",
+    ):
+        assert label in known
+    assert sum(label.startswith("sec:interpret:") for label in known) == 6
     assert sum(label.startswith("open:") for label in known) >= 6
     assert {label for label in known if label.startswith("use:")} == {"use:location", "use:text", "use:graph"}
 
@@ -67,11 +85,11 @@ def test_rows_name_code_and_pages_that_exist(label):
         parts = name.split(".")
         for cut in range(len(parts), 0, -1):
             try:
-                found = importlib.import_module(".".join(parts[:cut]))
+                result = importlib.import_module(".".join(parts[:cut]))
             except ImportError:
                 continue
             for part in parts[cut:]:
-                found = getattr(found, part)
+                result = getattr(result, part)
             break
         else:
             pytest.fail(name)
@@ -95,16 +113,16 @@ def test_the_page_is_what_the_registry_said():
 
 @pytest.mark.parametrize("label", QUICK)
 def test_no_number_drifts(label):
-    found, stored = reproduce(label, quick=True), STORED[label]
-    assert found.row.steady
-    assert found.verdict == stored["verdict"]
-    assert set(found.measured.numbers) == set(stored["numbers"])
-    for name, value in found.measured.numbers.items():
-        said = stored["numbers"][name]
+    result, stored = reproduce(label, quick=True), STORED[label]
+    assert result.row.steady
+    assert result.verdict == stored["verdict"]
+    assert set(result.measured.numbers) == set(stored["numbers"])
+    for name, value in result.measured.numbers.items():
+        text = stored["numbers"][name]
         if isinstance(value, float):
-            assert math.isclose(value, said, rel_tol=1e-6, abs_tol=1e-12), name
+            assert math.isclose(value, text, rel_tol=1e-6, abs_tol=1e-12), name
         else:
-            assert value == said, name
+            assert value == text, name
 
 
 def test_what_is_stored_is_plain_json():
@@ -143,9 +161,9 @@ def test_the_command_shows_one_row():
     shown = CliRunner().invoke(main, ["ex:earth"])
     assert shown.exit_code == 0
     assert "12,437 miles" in shown.output
-    found = json.loads(CliRunner().invoke(main, ["ex:earth", "--json", "--quick"]).output)
-    assert [row["label"] for row in found["rows"]] == ["ex:earth"]
-    assert set(found["rows"][0]) >= {"label", "claim", "measured", "verdict", "numbers", "erratum"}
+    result = json.loads(CliRunner().invoke(main, ["ex:earth", "--json", "--quick"]).output)
+    assert [row["label"] for row in result["rows"]] == ["ex:earth"]
+    assert set(result["rows"][0]) >= {"label", "claim", "measured", "verdict", "numbers", "erratum"}
     listed = CliRunner().invoke(main, ["--list"]).output.splitlines()
     assert len(listed) == len(rows())
 
@@ -167,3 +185,12 @@ def test_unknown_labels_are_answered_by_the_nearest():
         reproduce("ex:alfa")
     with pytest.raises(ParameterError, match="ex:alpha"):
         reproduce_all(["ex:alfa"])
+
+
+def test_verdicts():
+    assert verdicts([{"verdict": "holds"}]) == {"holds": 1}
+
+
+def test_effort():
+    assert Effort(quick=True).of(10, 1000) == 10
+    assert Effort(quick=False).of(10, 1000) == 1000

@@ -10,7 +10,7 @@ from typing import Any
 
 from barrow.ledger import Budget, CorruptLedgerError, Ledger, Reservation, SpaceRef
 from barrow.ledger.store import Other, Row
-from barrow.privacy import Emd, Guarantee, PureRelease
+from barrow.promises import Emd, Guarantee, PureRelease
 
 LINE = SpaceRef("line", "sha256:" + "1" * 64, 10, "km")
 EARTH = SpaceRef("earth", "sha256:" + "2" * 64, 20015, "km")

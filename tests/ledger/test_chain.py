@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,12 @@ from typing import Any
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.ledger import CorruptLedgerError, ForeignLedgerError, Ledger
-from barrow.ledger.book import Book, Record
-from barrow.ledger.store import GENESIS, Row, canonical, link
+from barrow.ledger import Budget, ChainHead, CorruptLedgerError, ForeignLedgerError, Ledger, Promises
+from barrow.ledger.anchors import Anchor, check_head, move_anchor
+from barrow.ledger.ledger import first_row
+from barrow.ledger.opened import stamp
+from barrow.ledger.state import LedgerState, Record, make_row
+from barrow.ledger.store import GENESIS, Row, canonical, digest, link, lost_rows
 from tests.faults import tamper
 from tests.ledger.helpers import OUTPUTS, MemoryStore, budget, pay
 
@@ -59,10 +63,13 @@ def relinked(rows: list[Row], at: int, **changes: Any) -> list[Row]:
     [
         (1, {"kind": "reserve"}, CorruptLedgerError),
         (1, {"budget": {}}, CorruptLedgerError),
-        (2, {"v": 2}, ForeignLedgerError),
+        (2, {"v": 3}, ForeignLedgerError),
+        (2, {"v": 1}, CorruptLedgerError),
+        (2, {"reads": {"periods": ["2026-13"], "pool": "records", "weights": None}}, CorruptLedgerError),
+        (2, {"groups": {"region": ["north"]}}, CorruptLedgerError),
         (2, {"v": True}, ForeignLedgerError),
         (2, {"kind": "refund"}, ForeignLedgerError),
-        (2, {"kind": "period"}, CorruptLedgerError),
+        (2, {"kind": "period"}, ForeignLedgerError),
         (2, {"seq": 9}, CorruptLedgerError),
         (2, {"extra": 1}, CorruptLedgerError),
         (2, {"account": "third"}, CorruptLedgerError),
@@ -83,9 +90,9 @@ def relinked(rows: list[Row], at: int, **changes: Any) -> list[Row]:
     ],
 )
 def test_records_that_make_no_sense(rows: list[Row], at: int, changes: dict[str, Any], error: Any) -> None:
-    assert Book.read(relinked(rows, at)).head.length == len(rows)
+    assert LedgerState.read(relinked(rows, at)).head.length == len(rows)
     with pytest.raises(error):
-        Book.read(relinked(rows, at, **changes))
+        LedgerState.read(relinked(rows, at, **changes))
 
 
 def test_overspending_is_seen_even_in_a_whole_chain(rows: list[Row]) -> None:
@@ -110,11 +117,11 @@ def test_a_name_in_another_encoding_is_read_again(tmp_path: Path) -> None:
 def test_a_second_beginning(rows: list[Row]) -> None:
     body = canonical({**json.loads(rows[0].body), "seq": len(rows) + 1, "when": "2099-01-01T00:00:00Z"})
     with pytest.raises(CorruptLedgerError, match="second ledger"):
-        Book.read([*rows, Row(len(rows) + 1, body, link(rows[-1].hash, body))])
+        LedgerState.read([*rows, Row(len(rows) + 1, body, link(rows[-1].hash, body))])
     with pytest.raises(CorruptLedgerError, match="no record"):
-        Book.read([])
+        LedgerState.read([])
     with pytest.raises(CorruptLedgerError, match="beginning"):
-        Book.read(rows[1:])
+        LedgerState.read(rows[1:])
 
 
 def test_canonical_text_is_unique() -> None:
@@ -123,3 +130,30 @@ def test_canonical_text_is_unique() -> None:
     for bad in (float("nan"), float("inf"), {1: 2}, {1, 2}, b"x", object()):
         with pytest.raises(ParameterError):
             canonical({"x": bad})
+
+
+PROMISED = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
+
+
+def test_rows_follow_each_other():
+    stamped = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
+    first = make_row(None, "abandoned", {"reserve": 2}, **stamped)
+    second = make_row(first, "abandoned", {"reserve": 3}, **stamped)
+    assert (second.seq, second.hash) == (2, link(first.hash, second.body))
+    assert link(GENESIS, "{}") != link(GENESIS, "{} ")
+    assert digest({})[:14] == "sha256:44136fa"
+    assert lost_rows([Row(3, "{}", ""), Row(5, "{}", "")], after=2) == 5
+    assert stamp(datetime(2026, 10, 15, 19, 2, tzinfo=UTC)) == "2026-10-15T19:02:00Z"
+
+
+def test_heads_and_anchors(tmp_path):
+    state = LedgerState.read([first_row(PROMISED)])
+    check_head(state, state.head)
+    with pytest.raises(CorruptLedgerError, match="the anchored head counts 2 records, so this is an older copy"):
+        check_head(state, ChainHead(2, "ab" * 32))
+    move_anchor(state, tmp_path / "head")
+    assert Anchor.read(tmp_path / "head").head == state.head
+
+
+def test_canonical():
+    assert canonical({"b": Fraction(1, 3), "a": [1, None, True, "é"]}) == '{"a":[1,null,true,"\\u00e9"],"b":"1/3"}'

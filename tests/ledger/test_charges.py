@@ -24,10 +24,11 @@ from barrow.ledger import (
     SpaceRef,
     budget_from_json,
 )
-from barrow.ledger.charges import charge_for
+from barrow.ledger.budget import show_amount
+from barrow.ledger.charges import as_limit, charge_for, running_totals, spent_by, worst_case
 from barrow.ledger.digits import show, typed_down
 from barrow.numerics import exact
-from barrow.privacy import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, SampledItems, UserLevel, to_discrete
+from barrow.promises import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, SampledItems, UserLevel, to_discrete
 from barrow.spaces import Earth, Line
 from tests.ledger.helpers import EARTH, LINE, budget, guarantee
 
@@ -144,12 +145,12 @@ def sampled(b: Budget) -> Charge:
 def test_samples_are_priced_at_the_radius_of_the_budget(radius: str) -> None:
     b = Budget("visits", 1083, LINE, DiscreteEmd(5, "1e-6", radius=radius, model="central"))
     there = SampledItems(samples=1000, radius=radius, delta="1e-9", inner=SAMPLED.inner)
-    found = sampled(b)
-    assert found.amount == Amount(price(there).definition.parameters["epsilon"], "1e-9")
+    result = sampled(b)
+    assert result.amount == Amount(price(there).definition.parameters["epsilon"], "1e-9")
     if radius != "1":  # there steps of the release's own radius promise nothing any more
         steps = to_discrete(price(SAMPLED).definition, radius=radius).definition.parameters  # type: ignore[arg-type]
-        assert found.amount.loss <= steps["epsilon"]
-    assert (found.event, found.guarantee) == (SAMPLED, price(SAMPLED))
+        assert result.amount.loss <= steps["epsilon"]
+    assert (result.event, result.guarantee) == (SAMPLED, price(SAMPLED))
 
 
 def test_samples_pay_in_alpha() -> None:
@@ -188,7 +189,7 @@ def test_group_privacy_that_promises_nothing_is_refused() -> None:
         lambda: budget(alpha=float("inf")),
         lambda: budget(delta=-1),
         lambda: budget(delta=1),
-        lambda: budget(per="fortnight"),
+        lambda: budget(groups={"region": {"north": 1}}),
         lambda: budget(items=0),
         lambda: Budget("", 3, LINE, Emd(1)),
         lambda: Budget("a", 0, LINE, Emd(1)),
@@ -234,10 +235,10 @@ def adaptive(rng: random.Random, left: Amount, rounds: int) -> list[tuple[float,
     """All outcomes of a spender who looks at each output before choosing the next amount, within the budget."""
     if rounds == 0:
         return [(1.0, 1.0)]
-    asked = Amount(left.loss * rng.choice([0, 1, 2, 4]) / 4, left.delta * rng.choice([0, 1, 2, 4]) / 4)
+    amount = Amount(left.loss * rng.choice([0, 1, 2, 4]) / 4, left.delta * rng.choice([0, 1, 2, 4]) / 4)
     outcomes = []
-    for p, q in worst_pair(float(asked.loss), float(asked.delta)):
-        rest = adaptive(rng, left.less(asked), rounds - 1)
+    for p, q in worst_pair(float(amount.loss), float(amount.delta)):
+        rest = adaptive(rng, left.less(amount), rounds - 1)
         outcomes += [(p * a, q * b) for a, b in rest]
     return outcomes
 
@@ -296,3 +297,34 @@ def test_over_budget_says_what_would_fit() -> None:
     copy = pickle.loads(pickle.dumps(error))
     assert isinstance(copy, LedgerError)
     assert copy.to_json() == error.to_json()
+
+
+GRID = SpaceRef("line", "sha256:00", 10, "km")
+
+
+ALPHA = Budget("visits", 3, GRID, Emd(25))
+
+
+def charge(loss):
+    guarantee = Guarantee(Emd(loss, model="central"), "pure", "def:emd-dp")
+    return Charge("main", Amount(loss, 0), PureRelease(loss, model="central"), guarantee)
+
+
+def test_who_pays_and_how_much():
+    budget = Budget("visits", 1083, GRID, Emd(250, "1e-9", model="central"))
+    guarantee = Guarantee(Emd(121, model="local"), "knorm", "lemma:lin")
+    pure_release = PureRelease(121, model="local")
+    paid = charge_for(budget, pure_release, guarantee, space=GRID, dataset="visits", users=1083)
+    assert (paid.account, paid.amount.loss) == ("main", 121)
+    assert worst_case(Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")).epsilon == 5
+    assert [len(spent_by([charge(1), charge(2)], account)) for account in ("main", "user")] == [2, 0]
+    totals = running_totals(ALPHA, [charge("1/3")] * 3, AdditiveComposer())
+    assert [str(total.loss) for total in totals] == ["1/3", "2/3", "1"]
+    assert show_amount(Amount(25, "1e-12"), "alpha") == "alpha 25, delta 1e-12"
+
+
+def test_as_limit():
+    assert (
+        str(as_limit(Emd(25, model="local"), DiscreteEmd(1, radius="0.01", model="central")))
+        == "(ε=0.25, δ=0, r=0.01)-discrete EMD-DP (central)"
+    )

@@ -10,7 +10,7 @@ import pytest
 
 from barrow.cli.main import main
 from barrow.ledger import CorruptLedgerError, Ledger
-from barrow.privacy import Emd, Guarantee, PureRelease
+from barrow.promises import Emd, Guarantee, PureRelease
 from barrow.study import read_study
 
 STUDY = """
@@ -38,9 +38,9 @@ def run(capsys: pytest.CaptureFixture[str]) -> Any:
     def go(*arguments: object, code: int = 0) -> str:
         with pytest.raises(SystemExit) as ended:
             main(["ledger", *map(str, arguments)])
-        found = capsys.readouterr()
-        assert ended.value.code == code, found
-        return found.out if code == 0 or "--json" in arguments else found.err
+        result = capsys.readouterr()
+        assert ended.value.code == code, result
+        return result.out if code == 0 or "--json" in arguments else result.err
 
     return go
 
@@ -68,11 +68,10 @@ def release(path: Path, study: Path, key: str, alpha: Any, what: str = "heatmap 
 
 def test_init(tmp_path: Path, study: Path, run: Any) -> None:
     path = tmp_path / "a.ledger"
-    text = run("init", path, "--study", study, "--alpha", "250", "--delta", "1e-9", "--per", "month")
+    text = run("init", path, "--study", study, "--alpha", "250", "--delta", "1e-9")
     assert "visits-2026-10: 1083 users, line space" in text
     assert "(α=250, δ=1e-09)-unbounded EMD-DP (central)" in text
-    assert "a budget per month" in text
-    assert "Total over all periods: alpha 0" in text
+    assert "Budget: alpha 250 of 250 and delta 1e-9 of 1e-9 left." in text
     assert Ledger.open(path).budget.space.unit == "km"
 
 
@@ -160,7 +159,7 @@ def test_missing_and_foreign_files(tmp_path: Path, study: Path, run: Any, comman
         (["--alpha", "-1"], "alpha is -1"),
         (["--alpha", "ten"], "not a number"),
         (["--alpha", "1", "--delta", "1"], "delta is 1"),
-        (["--alpha", "1", "--per", "fortnight"], "per is 'fortnight'"),
+        (["--alpha", "1", "--per", "month"], "in any month"),
         (["--alpha", "1", "--users", "0"], "users is 0"),
         (["--alpha", "1", "--model", "cloud"], "model is 'cloud'"),
         (["--alpha", "1", "--bounded", "0"], "items is 0"),
@@ -194,8 +193,8 @@ def test_help_has_an_example(run: Any, command: str) -> None:
 
 def test_the_study_may_name_the_separate_user_level_budget(study: Path, tmp_path: Path, run: Any) -> None:
     study.write_text(STUDY + '[privacy]\nuser_epsilon = "0.5"\n')
-    made = json.loads(run("init", tmp_path / "l", "--study", study, "--alpha", "3", "--json"))
-    assert made["budget"]["user_level"]["epsilon"] == "0.5"
+    built = json.loads(run("init", tmp_path / "l", "--study", study, "--alpha", "3", "--json"))
+    assert built["budget"]["user_level"]["epsilon"] == "0.5"
 
 
 PROMISES = """
@@ -245,7 +244,7 @@ def test_promises(promised: Path, tmp_path: Path, run: Any) -> None:
         .endswith(": all data by 300 m: ≈0.26, 1 day of 30 anywhere: ≈0.0666667.")
     )
     assert run("show", promised, "--by-question").splitlines()[1].startswith("heatmap 1km: all data by")
-    assert run("show", promised, "--csv").splitlines()[0].startswith("record,when,period,question,what,key,folder")
+    assert run("show", promised, "--csv").splitlines()[0].startswith("record,when,period,group,question,what,key")
     assert len(run("show", promised, "--quiet").split()) == 2
     assert json.loads(run("show", promised, "--json"))["promises"][1]["of"] == "0.5"
     assert (tmp_path / "head").read_text().split()[-1] == run("head", promised).strip()
@@ -283,3 +282,14 @@ def test_anchor(file: Path, study: Path, tmp_path: Path, run: Any, monkeypatch: 
     with pytest.raises(CorruptLedgerError, match="older copy"):
         release(file, study, "k2", 2)
     assert "is a file" in run("adopt", file, target, code=1)
+
+
+def test_promises_in_quadrature(promised: Path, tmp_path: Path, run: Any) -> None:
+    study = tmp_path / "promises.toml"
+    out = run("init", promised, "--study", study, "--releases", 8)
+    assert "1 of every promise is kept for releases that add up in quadrature" in out
+    assert Ledger.open(promised).budget.promised.quadrature.share == 1
+    assert "keeps 0.5 of every promise" in run("init", promised, "--study", study, "--quadrature", "1/2", code=1)
+    (tmp_path / "b").mkdir()
+    out = run("init", tmp_path / "b" / "b.ledger", "--study", study, "--quadrature", "9/10")
+    assert "0.9 of every promise is kept for" in out

@@ -12,7 +12,7 @@ from barrow.accounting import adaptive_alpha_upper, price
 from barrow.cli.main import main
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Ledger, OverBudgetError, SpaceRef, composer_named, price_together
-from barrow.privacy import DiscreteEmd, Emd, KNormNoise, UserLevel
+from barrow.promises import DiscreteEmd, Emd, KNormNoise, UserLevel
 
 REF = SpaceRef("line", "sha256:00", 10, "km")
 
@@ -60,7 +60,7 @@ def test_wrong_compositions_are_refused() -> None:
         (lambda: Budget("d", 1, REF, Emd(3, model="central"), composition="quadrature"), "delta above 0"),
         (
             lambda: Budget("d", 1, REF, DiscreteEmd(1, "1e-6", radius="0.1"), composition="quadrature"),
-            "a budget of EMD-DP",
+            "of EMD-DP with delta above 0",
         ),
         (lambda: composer_named("magic"), "composition is 'magic'"),
     ):

@@ -28,6 +28,21 @@ def test_kill_9() -> None:
 
 @posix
 @no_warning
+def test_kill_9_of_spenders_that_read_months() -> None:
+    counts = kills.run(12, seed=7, per_round=6, monthly=True)
+    assert counts["kills"] == 12
+    assert counts["releases"] > 40
+    assert [counts[k] for k in ("unpaid", "overspent", "corrupt", "failed", "refused_by_verify")] == [0] * 5
+
+
+@posix
+@no_warning
+def test_spenders_overspend_a_month_without_the_lock() -> None:
+    assert any(kills.run(2, seed=seed, store="no-lock", monthly=True)["overspent"] for seed in range(12))
+
+
+@posix
+@no_warning
 def test_the_kills_can_see_unpaid_releases() -> None:
     assert any(kills.run(20, seed=seed, release_first=True)["unpaid"] for seed in range(5))
 

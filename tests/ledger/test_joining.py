@@ -26,9 +26,12 @@ from barrow.ledger import (
     SpaceRef,
     SqliteStore,
 )
-from barrow.ledger.book import Book
+from barrow.ledger.joining import joined
+from barrow.ledger.ledger import first_row
+from barrow.ledger.promises import promises_from_json
+from barrow.ledger.state import LedgerState
 from barrow.ledger.store import GENESIS, Row, canonical, link
-from barrow.privacy import Emd, Guarantee, PureRelease, UserLevel
+from barrow.promises import Emd, Guarantee, PureRelease, UserLevel
 from tests.ledger.helpers import LINE
 from tests.ledger.helpers import budget as alpha_budget
 from tests.ledger.test_promises import COARSE, DAY, NEAR, budget, emd, pay, used
@@ -65,7 +68,6 @@ def test_the_same_study_joins_and_writes_nothing(path: Path) -> None:
         ),
         (Budget("visits", 1083, "line km", Promises([(1, 10, "0.5")], "1e-8")), "keeps 1e-9"),
         (Budget("visits", 1083, "earth km", Promises([NEAR, DAY], "1e-9", model="local")), "the model 'central'"),
-        (budget(per="month"), "the period None"),
         (Budget("visits", 1083, LINE, Emd(10, "1e-9", model="central")), "has the budget 2 promises"),
         (budget(NEAR, DAY, PromiseLimit(1, 1, 1)), "promises more than the ledger"),
         (budget(PromiseLimit(1, "0.3", "0.9"), DAY), "promises more than the ledger"),
@@ -246,7 +248,7 @@ def test_a_carried_sum_that_makes_no_sense(old: Path, change: Any) -> None:
         previous = link(previous, body)
         rows.append(Row(row.seq, body, previous))
     with pytest.raises(CorruptLedgerError):
-        Book.read(rows)
+        LedgerState.read(rows)
 
 
 def test_a_broken_ledger_is_not_joined(path: Path) -> None:
@@ -268,3 +270,15 @@ def test_a_release_of_a_v2_alpha_ledger_is_carried_by_its_own_grid(path: Path) -
     ledger = Ledger.create(path, Budget("visits", 1083, COARSE, Emd(10, model="central"), user_level=UserLevel(1)))
     pay(ledger, "a", emd(1))
     assert used(Ledger.join(path, budget())) == [Fraction(21, 100), Fraction(1, 30) * Fraction(16, 30)]
+
+
+PROMISED = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
+
+
+def test_joining_and_promises():
+    state = LedgerState.read([first_row(PROMISED)])
+    assert joined(state, PROMISED) is None
+    tighter = joined(state, Budget("visits", 3, "earth km", Promises([(1, 1, "0.5")])), tighten=True)
+    assert tighter.budget.promises[0].epsilon == Fraction(1, 2)
+    subset = Promises([(1, "0.3", 1), (1, None, 5)], delta="1e-9")
+    assert promises_from_json(subset.to_json()) == subset

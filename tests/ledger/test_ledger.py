@@ -21,20 +21,30 @@ from hypothesis import strategies as st
 from barrow._version import __version__
 from barrow.errors import ParameterError
 from barrow.ledger import (
+    AdditiveComposer,
     AlreadyPaidError,
     Amount,
+    Budget,
+    ChainHead,
     Charge,
     CorruptLedgerError,
-    Head,
     Ledger,
     LedgerIOError,
     NoAuthorityError,
     NotCoveredError,
     OverBudgetError,
+    Promises,
+    SpaceRef,
 )
 from barrow.ledger import sqlite as sqlite_module
-from barrow.ledger.store import digest
-from barrow.privacy import Emd, GaussianNoise, Guarantee, UserLevel
+from barrow.ledger.digits import typed_down
+from barrow.ledger.ledger import first_row, is_url, open_store
+from barrow.ledger.sqlite import SqliteStore, is_ledger_file
+from barrow.ledger.state import LedgerState
+from barrow.ledger.store import Row, digest
+from barrow.ledger.table import Overview, balances, overview
+from barrow.promises import Emd, GaussianNoise, Guarantee, UserLevel
+from barrow.render import plot
 from tests.ledger.helpers import EARTH, LINE, OUTPUTS, Clock, budget, guarantee, pay
 
 
@@ -140,9 +150,9 @@ def test_commit_only_what_was_reserved(path: Path, tmp_path: Path) -> None:
 
 def test_a_crash_leaves_it_spent(path: Path) -> None:
     pay(Ledger.create(path, budget()), "a", 4)
-    found = Ledger.open(path)
-    assert found.left().loss == 6
-    assert found.verify().uncommitted == 1
+    ledger = Ledger.open(path)
+    assert ledger.left().loss == 6
+    assert ledger.verify().uncommitted == 1
 
 
 @pytest.mark.parametrize(
@@ -202,60 +212,16 @@ def test_the_separate_user_level_budget(path: Path) -> None:
     assert ledger.verify().within_limits
 
 
-class TestPeriods:
-    def test_a_budget_for_each_month_and_the_total_beside_it(self, path: Path) -> None:
-        clock = Clock(2026, 10, 15)
-        ledger = Ledger.create(path, budget(alpha=3, per="month"), clock=clock)
-        pay(ledger, "a", 3)
-        with pytest.raises(OverBudgetError, match="2026-11-01T00:00:00Z"):
-            pay(ledger, "b", 1)
-        clock.set(2026, 11, 1)
-        pay(ledger, "b", 2)
-        assert ledger.left().loss == 1
-        assert [r.kind for r in ledger.records()] == ["init", "period", "reserve", "period", "reserve"]
-        shown = ledger.overview()
-        assert shown.period == "2026-11"
-        balance = shown.balances[0]
-        assert (balance.spent.loss, balance.total.loss, balance.periods) == (2, 5, 2)
-        assert "Total over all periods: alpha 5" in "".join(shown.sentences())
-        assert [line.left.loss for line in shown.lines] == [0, 1]
-
-    def test_a_clock_set_back_gives_nothing(self, path: Path) -> None:
+class TestClock:
+    def test_a_clock_set_back_is_not_believed(self, path: Path) -> None:
         clock = Clock(2026, 11, 30)
-        ledger = Ledger.create(path, budget(alpha=1, per="month"), clock=clock)
+        ledger = Ledger.create(path, budget(alpha=2), clock=clock)
         pay(ledger, "a", 1)
-        for moment in ((2026, 10, 5), (2025, 1, 1), (1970, 1, 2)):
-            clock.set(*moment)
-            assert ledger.left().loss == 0
-            with pytest.raises(OverBudgetError):
-                pay(ledger, "b", 1)
-        clock.set(2026, 12, 1)
+        clock.set(1970, 1, 2)
         pay(ledger, "b", 1)
-        clock.set(2026, 11, 30)
-        with pytest.raises(OverBudgetError):
-            pay(ledger, "c", 1)
-        assert ledger.verify().releases == 2
+        assert [r.when[:10] for r in ledger.records()] == ["2026-11-30"] * 3
 
-    @pytest.mark.parametrize(
-        ("per", "inside", "outside"),
-        [
-            ("day", (2026, 12, 31, 23, 59, 59), (2027, 1, 1)),
-            ("week", (2027, 1, 3, 23, 59, 59), (2027, 1, 4)),
-            ("month", (2026, 12, 31, 23), (2027, 1, 1)),
-            ("year", (2026, 12, 31, 23), (2027, 1, 1)),
-        ],
-    )
-    def test_edges(self, path: Path, per: str, inside: tuple[int, ...], outside: tuple[int, ...]) -> None:
-        clock = Clock(2026, 12, 31, 0, 0, 0)
-        ledger = Ledger.create(path, budget(alpha=1, per=per), clock=clock)
-        pay(ledger, "a", 1)
-        clock.set(*inside)
-        with pytest.raises(OverBudgetError, match=f"begins {'-'.join(f'{n:02d}' for n in outside)}T00:00:00Z"):
-            pay(ledger, "b", 1)
-        clock.set(*outside)
-        pay(ledger, "b", 1)
-
-    def test_without_periods_time_changes_nothing(self, path: Path) -> None:
+    def test_time_changes_nothing(self, path: Path) -> None:
         clock = Clock(2026, 10, 15)
         ledger = Ledger.create(path, budget(alpha=1), clock=clock)
         pay(ledger, "a", 1)
@@ -295,7 +261,7 @@ def test_a_better_accountant_plugs_in(path: Path) -> None:
 
 
 def test_what_was_left_after_each_payment_by_either_way(path: Path) -> None:
-    """Sums carried along equal sums made anew, over two accounts and periods."""
+    """Sums carried along equal sums made anew, over two accounts."""
 
     class Plain:
         name = "plain"
@@ -307,7 +273,7 @@ def test_what_was_left_after_each_payment_by_either_way(path: Path) -> None:
             return total
 
     clock = Clock(2026, 10, 1)
-    ledger = Ledger.create(path, budget(per="month", user_level=UserLevel(5)), clock=clock)
+    ledger = Ledger.create(path, budget(user_level=UserLevel(5)), clock=clock)
     for number in range(12):
         clock.set(2026, 10 + number // 5, 2)
         pay(ledger, str(number), Fraction(1, 2 + number), space=EARTH if number % 3 == 0 else LINE)
@@ -369,10 +335,10 @@ class TestAuthority:
         answers = context.Queue()
         process = context.Process(target=child, args=(answers,))
         process.start()
-        found = [answers.get(timeout=600) for _ in range(5)]
+        results = [answers.get(timeout=600) for _ in range(5)]
         process.join(30)
-        assert ["another process" in text for text in found] == [True, True, True, False, False]
-        assert found[3:] == [
+        assert ["another process" in text for text in results] == [True, True, True, False, False]
+        assert results[3:] == [
             "done",
             "done",
         ]  # Opened anew it may spend, and reading is free.
@@ -469,9 +435,9 @@ class TestReading:
             assert ledger.verify(head).anchored
             assert ledger.verify(str(head)).head == heads[-1]
         with pytest.raises(CorruptLedgerError, match="is gone"):
-            ledger.verify(Head(99, "0" * 64))
+            ledger.verify(ChainHead(99, "0" * 64))
         with pytest.raises(CorruptLedgerError, match="anchored head"):
-            ledger.verify(Head(2, "0" * 64))
+            ledger.verify(ChainHead(2, "0" * 64))
         for text in ("", "3", "0:" + "0" * 64, "3:xyz", "-1:" + "0" * 64):
             with pytest.raises(ParameterError, match="The head is"):
                 ledger.verify(text)
@@ -505,7 +471,7 @@ class TestReading:
         assert exported["head"] == {"length": 3, "hash": previous}
 
     def test_html(self, path: Path) -> None:
-        ledger = Ledger.create(path, budget(alpha=10, per="month", user_level=UserLevel(1)))
+        ledger = Ledger.create(path, budget(alpha=10, user_level=UserLevel(1)))
         pay(ledger, "a", 1, what="<b>map</b>")
         pay(ledger, "b", "0.5", space=EARTH)
         html = ledger._repr_html_()
@@ -514,3 +480,37 @@ class TestReading:
         assert "user level" in html
         assert "ε 0.5" in html
         assert "a.ledger" in repr(ledger)
+
+
+GRID = SpaceRef("line", "sha256:00", 10, "km")
+
+
+ALPHA = Budget("visits", 3, GRID, Emd(25))
+
+
+PROMISED = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]))
+
+
+def test_what_people_see():
+    plain = LedgerState.read([first_row(ALPHA)])
+    assert overview(plain, AdditiveComposer()).sentences() == ["Budget: alpha 25 of 25 and delta 0 of 0 left."]
+    assert plot(Overview(ALPHA, "additive", (), (), ChainHead(1, "ab" * 32))) is None
+    result = balances(LedgerState.read([first_row(PROMISED)]), AdditiveComposer())
+    assert [(b.text, b.left.loss) for b in result] == [("all data by 1", 1)]
+
+
+def test_places(tmp_path):
+    assert is_url("postgresql://db.example/stats?ledger=visits")
+    assert not is_url("visits.ledger")
+    SqliteStore.create(str(tmp_path / "a.ledger"), [Row(1, "{}", "00")])
+    assert open_store(str(tmp_path / "a.ledger")).rows()[0].seq == 1
+    assert is_ledger_file(tmp_path / "a.ledger")
+    assert not is_ledger_file(Path(__file__))
+    assert not Ledger.exists("/nowhere/at.all")
+    assert Ledger.find("/nowhere", "visits") is None
+
+
+def test_typed_down():
+    assert typed_down(Fraction(129)) == "129"
+    assert typed_down(Fraction(1, 3)) == "0.333333333333"
+    assert typed_down(Fraction(0)) == "0"

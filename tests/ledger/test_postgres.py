@@ -208,6 +208,17 @@ def test_roles(server: Cluster, url: str) -> None:
     assert ledger.left().loss == 9
 
 
+def test_a_role_that_may_not_create_is_told_which_right_is_missing(server: Cluster, url: str) -> None:
+    role = "DO $$ BEGIN CREATE ROLE maker LOGIN; EXCEPTION WHEN duplicate_object THEN END $$"
+    sql(server, role, "REVOKE CREATE ON DATABASE postgres FROM PUBLIC")
+    mine = url.replace("user=owner", "user=maker")
+    with pytest.raises(NoAuthorityError) as caught:
+        Ledger.create(mine, budget())
+    assert 'GRANT CREATE ON DATABASE "postgres" TO "maker"' in str(caught.value)
+    sql(server, 'GRANT CREATE ON DATABASE "postgres" TO "maker"')
+    assert Ledger.create(mine, budget()).budget == budget()
+
+
 def test_another_server_is_refused_until_its_head_was_compared(server: Cluster, url: str, tmp_path: Path) -> None:
     ledger = Ledger.create(url, budget(), anchor=tmp_path / "a.anchor")
     pay(ledger, "a", 1)
@@ -271,8 +282,8 @@ def shown(server: Cluster, name: str) -> str:
     import psycopg
 
     with psycopg.connect(server.conninfo) as connection:
-        found = connection.execute("SELECT current_setting(%s)", [name]).fetchone()
-    return "" if found is None else str(found[0])
+        result = connection.execute("SELECT current_setting(%s)", [name]).fetchone()
+    return "" if result is None else str(result[0])
 
 
 def test_an_unlogged_table_is_refused(server: Cluster) -> None:

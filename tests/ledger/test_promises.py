@@ -31,20 +31,23 @@ from barrow.ledger import (
     budget_from_json,
 )
 from barrow.ledger.ledger import first_row
-from barrow.ledger.promises import cost_of, reach_upper
-from barrow.policy import Policy, Promise
-from barrow.privacy import (
+from barrow.ledger.promises import cost_of, exposure_at
+from barrow.promises import (
     DiscreteEmd,
     Emd,
     Event,
+    Exposure,
     GaussianNoise,
     Guarantee,
     ItemMetric,
     KNormNoise,
+    Policy,
+    Promise,
     PureRelease,
     UserLevel,
     UserLevelRelease,
 )
+from barrow.promises.periods import Calendar
 from barrow.spaces import Circle, Discrete, Earth, Line
 from tests.ledger.helpers import OUTPUTS, MemoryStore
 from tests.ledger.test_charges import telling, worst_pair
@@ -96,6 +99,10 @@ def ledger(tmp_path: Path) -> Ledger:
 
 def used(ledger: Ledger) -> list[Fraction]:
     return [balance.spent.loss for balance in ledger.balances()]
+
+
+def emd_of(seen: Exposure) -> Fraction:
+    return seen.share * seen.reach
 
 
 def test_grids_draw_on_the_same_promises_each_at_its_own_price(ledger: Ledger) -> None:
@@ -165,16 +172,16 @@ def test_what_does_not_fit_is_named_in_words(ledger: Ledger) -> None:
 
 
 def test_checking_spends_nothing(ledger: Ledger) -> None:
-    asked = {
+    request = {
         "event": event_of(emd(1)),
         "guarantee": emd(1),
         "space": COARSE,
         "dataset": "visits",
         "users": 1083,
     }
-    assert ledger.check(**asked).epsilons[0] == Fraction(21, 100)  # type: ignore[arg-type]
+    assert ledger.check(**request).epsilons[0] == Fraction(21, 100)  # type: ignore[arg-type]
     with pytest.raises(OverBudgetError):
-        ledger.check(**{**asked, "event": event_of(emd(5)), "guarantee": emd(5)})  # type: ignore[arg-type]
+        ledger.check(**{**request, "event": event_of(emd(5)), "guarantee": emd(5)})  # type: ignore[arg-type]
     assert ledger.head().length == 1
 
 
@@ -197,8 +204,8 @@ def test_refused(ledger: Ledger, options: dict[str, Any], words: str) -> None:
 
 
 def test_models_of_less_trust_pay_and_of_more_do_not(tmp_path: Path) -> None:
-    kept = Promises([NEAR], model="shuffle")
-    ledger = Ledger.create(tmp_path / "s.ledger", Budget("visits", 1083, "earth km", kept))
+    subset = Promises([NEAR], model="shuffle")
+    ledger = Ledger.create(tmp_path / "s.ledger", Budget("visits", 1083, "earth km", subset))
     pay(ledger, "local", emd(1, model="local"))
     with pytest.raises(NotCoveredError, match="central guarantee"):
         pay(ledger, "central", emd(1, model="central"))
@@ -242,11 +249,11 @@ def test_moves_never_reach_beyond_the_bound(
     new = np.clip(raw + np.array([d / 10 for _, d in moves] + [0.0] * still), low, high)
     first, second = space.encode(raw), space.encode(new)
     cost = space.distance(first[:, None], second[None, :])
-    found = float(cost[linear_sum_assignment(cost)].mean())
+    result = float(cost[linear_sum_assignment(cost)].mean())
     tau = Fraction(len(moves), len(raw))
     q = sum((Fraction(abs(b - a)) for a, b in zip(raw[: len(moves)], new, strict=False)), Fraction(0)) / len(moves)
     if q > 0:
-        assert found <= float(math.prod(reach_upper(PromiseLimit(tau, q, 1), SpaceRef.of(space), "line years"))) * (
+        assert result <= float(emd_of(exposure_at(PromiseLimit(tau, q, 1), SpaceRef.of(space), "line years"))) * (
             1 + 1e-12
         )
 
@@ -282,13 +289,13 @@ def test_gaussian_noise_is_priced_by_its_profile_at_the_promise() -> None:
     delta = Fraction(1, 10**9)
     noise = GaussianNoise(3, delta=delta, model="central", range_ratio="1/10")
     guarantee = price(noise)
-    found = cost_of(noise, delta, COARSE, [NEAR, DAY], "earth km")
+    result = cost_of(noise, delta, COARSE, [NEAR, DAY], "earth km")
     mu = [3 * 0.1, 3 / 30 * 0.1]  # the range binds at both: 0.21 and 16/30 are above 0.1
-    for epsilon, at in zip(found.epsilons, mu, strict=True):
+    for epsilon, at in zip(result.epsilons, mu, strict=True):
         assert norm_delta(at, float(epsilon)) <= float(delta)
         assert norm_delta(at, float(epsilon) * 0.98) > float(delta)
-    assert found.delta == delta
-    assert max(found.epsilons) < guarantee.definition.parameters["alpha"] * Fraction(21, 100)
+    assert result.delta == delta
+    assert max(result.epsilons) < guarantee.definition.parameters["alpha"] * Fraction(21, 100)
 
 
 def norm_delta(mu: float, epsilon: float) -> float:
@@ -309,7 +316,8 @@ def test_metric_names() -> None:
     "made",
     [
         budget(),
-        budget(NEAR, per="month"),
+        budget(NEAR, PromiseLimit("1/30", 10, "0.5", scope="any month"), calendar=Calendar("month", "UTC")),
+        Budget("a", 3, "earth km", Promises([NEAR]), groups={"region": {"north": 1, "south": 2}}),
         Budget("a", 3, "product", Promises([PromiseLimit("1/3", [5, 2], "0.1"), PromiseLimit(1, None, 3)])),
         Budget("a", 3, "earth km", Promises([NEAR], "1/3", model="local", bounded=True), items=7),
         Budget("visits", 1083, COARSE, Emd(10, "1e-9"), user_level=UserLevel(1), composition="quadrature"),
@@ -317,9 +325,9 @@ def test_metric_names() -> None:
     ],
 )
 def test_reprs_say_what_was_typed(made: Budget) -> None:
-    from barrow.privacy import Model
+    from barrow.promises import Model
 
-    names = [Budget, DiscreteEmd, Emd, Fraction, Model, PromiseLimit, Promises, SpaceRef, UserLevel]
+    names = [Budget, Calendar, DiscreteEmd, Emd, Fraction, Model, PromiseLimit, Promises, SpaceRef, UserLevel]
     assert eval(repr(made).replace("<Model.CENTRAL: 'central'>", "'central'"), {n.__name__: n for n in names}) == made
 
 
@@ -329,15 +337,15 @@ def test_distances_do_not_depend_on_the_grid() -> None:
     assert {PromiseLimit.of(promise, grid) for grid in grids} == {NEAR}
     everywhere = PromiseLimit.of(Promise("1/10", "anywhere", 2), grids[0])
     assert (everywhere.distances, everywhere.text) == ((), "a share of 1/10 of the data anywhere")
-    assert math.prod(reach_upper(everywhere, COARSE, "earth km")) == Fraction(1, 10)
+    assert emd_of(exposure_at(everywhere, COARSE, "earth km")) == Fraction(1, 10)
 
 
 def test_products_have_a_distance_for_each_part() -> None:
     promise = PromiseLimit("1/10", [5, 2], 1, text="1 of 10 by 5 km and 2 h")
     assert promise.distances == (5, 2)
-    assert math.prod(reach_upper(promise, COARSE, "earth km")) == Fraction(1, 10)
-    kept = Budget("visits", 3, "product", Promises([promise]))
-    assert budget_from_json(json.loads(json.dumps(kept.to_json()))) == kept
+    assert emd_of(exposure_at(promise, COARSE, "earth km")) == Fraction(1, 10)
+    subset = Budget("visits", 3, "product", Promises([promise]))
+    assert budget_from_json(json.loads(json.dumps(subset.to_json()))) == subset
 
 
 @pytest.mark.parametrize(
@@ -357,28 +365,13 @@ def test_products_have_a_distance_for_each_part() -> None:
         lambda: Budget("visits", 3, "earth km", Emd(1)),
         lambda: Budget("visits", 3, SpaceRef("line", "x", 1, ""), Promises([(1, 1, 1)])),
         lambda: Budget("visits", 3, "earth km", Promises([(1, 1, 1)]), user_level=UserLevel(1)),
-        lambda: Budget("visits", 3, "earth km", Promises([(1, 1, 1)], "1e-9"), composition="quadrature"),
+        lambda: Budget("visits", 3, "earth km", Promises([(1, 1, 1)]), composition="quadrature"),
         lambda: Budget("visits", 3, "earth km", Promises([(1, 1, 1)]), items=3),
     ],
 )
 def test_bad_budgets(make: Any) -> None:
     with pytest.raises(ParameterError):
         make()
-
-
-def test_periods_renew_promises(tmp_path: Path) -> None:
-    from tests.ledger.helpers import Clock
-
-    clock = Clock(2026, 10, 5)
-    ledger = Ledger.create(tmp_path / "p.ledger", budget(NEAR, per="month"), clock=clock)
-    pay(ledger, "october", emd(1), charges=[1])
-    with pytest.raises(OverBudgetError, match="a new budget begins 2026-11-01"):
-        pay(ledger, "more", emd(1), charges=["0.1"])
-    clock.set(2026, 11, 5)
-    pay(ledger, "november", emd(1), charges=["0.5"])
-    words = ledger.overview().sentences()
-    assert words[0] == "all data by 300 m: ε 0.5 of 1 used in 2026-11 (a budget per month)."
-    assert "all 2 periods: all data by 300 m: ε 1.5" in words[-1]
 
 
 def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
@@ -390,8 +383,8 @@ def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
         "all data by 300 m: ε 0.62 of 1 used.",
         "1 day of 30 by 10 km: ε 0.2 of 0.5 used.",
         "delta: 1e-10 of 1e-9 used.",
-        "Shares are of all records that a person has in 'visits'; a release about records that a query selects pays "
-        "its worst case.",
+        "Shares are of all records that a person has in 'visits'; a release about records that a query or a period "
+        "selects pays its worst case.",
     ]
     assert overview.columns == ("#", "when (UTC)", "question", "key", "ε 1", "ε 2", "δ", "who", "folder", "result")
     assert overview.cells()[0][2:6] == ("map", "k1", "0.3", "0.1")
@@ -405,7 +398,7 @@ def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
     assert "'=cmd()" in lines[2]
     assert lines[1].endswith(f"released,{OUTPUTS}")
     data = json.loads(json.dumps(overview.to_json()))
-    assert data["promises"][0] == {"promise": "all data by 300 m", "used": "0.62", "of": "1"}
+    assert data["promises"][0] == {"promise": "all data by 300 m", "used": "0.62", "of": "1", "in_all_periods": None}
     assert [line.left.loss for line in overview.lines] == [Fraction(4, 10), Fraction(3, 10)]
     with pytest.raises(ParameterError, match="promise 1"):
         ledger.left()
@@ -417,24 +410,24 @@ def test_overview_by_whom_by_question_and_csv(ledger: Ledger) -> None:
 @given(st.lists(st.tuples(*[st.fractions(0, 1, max_denominator=10**6)] * 2), min_size=1, max_size=12))
 def test_no_promise_is_ever_exceeded(charges: list[Any]) -> None:
     ledger = Ledger(MemoryStore([first_row(budget())]))
-    kept = [Fraction(0), Fraction(0)]
+    subset = [Fraction(0), Fraction(0)]
     for number, pair in enumerate(charges):
-        fits = all(a + b <= limit.epsilon for a, b, limit in zip(kept, pair, (NEAR, DAY), strict=True))
+        fits = all(a + b <= limit.epsilon for a, b, limit in zip(subset, pair, (NEAR, DAY), strict=True))
         try:
             pay(ledger, str(number), emd(1), charges=pair)
         except OverBudgetError:
             assert not fits
         else:
             assert fits
-            kept = [a + b for a, b in zip(kept, pair, strict=True)]
-    assert used(ledger) == kept
+            subset = [a + b for a, b in zip(subset, pair, strict=True)]
+    assert used(ledger) == subset
 
 
 @given(st.fractions(0, 5))
 def test_long_epsilons_are_rounded_up(epsilon: Fraction) -> None:
-    found = Price((epsilon,), Fraction(0)).epsilons[0]
-    assert epsilon <= found <= epsilon + Fraction(1, 10**36)
-    assert found.denominator.bit_length() <= 120
+    result = Price((epsilon,), Fraction(0)).epsilons[0]
+    assert epsilon <= result <= epsilon + Fraction(1, 10**36)
+    assert result.denominator.bit_length() <= 120
 
 
 def test_sums_of_many_computed_prices_stay_readable() -> None:
@@ -459,7 +452,7 @@ def spends(rng: random.Random, pair: tuple[float, float], snapping: bool, left: 
     grid = rng.choice(GRIDS)
     ref = SpaceRef.of(grid)
     ref = ref if snapping else SpaceRef(ref.kind, ref.digest, ref.diameter, ref.unit, ref.metric, 0)
-    per_alpha = math.prod(reach_upper(LIMIT, ref, "line km"))
+    per_alpha = emd_of(exposure_at(LIMIT, ref, "line km"))
     alpha = rng.choice([1, 2, 3]) * left / 3 / per_alpha
     apart = float(grid.distance(*grid.encode(list(pair))))
     outcomes = []
@@ -471,10 +464,10 @@ def spends(rng: random.Random, pair: tuple[float, float], snapping: bool, left: 
 
 def worst_of(snapping: bool) -> float:
     """The largest hockey-stick divergence at the promise's epsilon over pairs at most 1 km apart."""
-    found = 0.0
+    result = 0.0
     for seed, (a, b) in itertools.product(range(6), [(1.9, 2.1), (3.5, 4.5), (3.99, 4.01), (1.75, 2.25), (5.0, 6.0)]):
-        found = max(found, telling(spends(random.Random(seed), (a, b), snapping, LIMIT.epsilon, 3), 1.5))
-    return found
+        result = max(result, telling(spends(random.Random(seed), (a, b), snapping, LIMIT.epsilon, 3), 1.5))
+    return result
 
 
 def test_promises_are_kept_by_enumeration() -> None:
@@ -483,3 +476,9 @@ def test_promises_are_kept_by_enumeration() -> None:
 
 def test_the_enumeration_sees_grids_that_do_not_pay_for_snapping() -> None:
     assert worst_of(snapping=False) > 0.01
+
+
+def test_what_a_release_sees_of_a_promise():
+    grid, promise = SpaceRef("earth", "sha256:00", 30, "km", "earth km", "1/100"), PromiseLimit("1/10", "0.3", 1)
+    assert emd_of(exposure_at(promise, grid, "earth km")) == Fraction(3, 1000)
+    assert emd_of(exposure_at(promise, grid, "line years")) == 1

@@ -14,9 +14,9 @@ from barrow.errors import ParameterError
 from barrow.ledger import (
     AlreadyPaidError,
     Anchor,
+    ChainHead,
     Committed,
     CorruptLedgerError,
-    Head,
     Ledger,
     LedgerIOError,
     MissingLedgerError,
@@ -36,9 +36,9 @@ def path(tmp_path: Path) -> Path:
 
 def apart(folder: Path) -> Path:
     """Another folder: a copy beside a ledger is a twin, from which nobody spends."""
-    found = folder / "apart"
-    found.mkdir(exist_ok=True)
-    return found
+    result = folder / "apart"
+    result.mkdir(exist_ok=True)
+    return result
 
 
 def reserved(path: Path, **options: Any) -> Reservation:
@@ -69,8 +69,8 @@ def test_two_processes_that_draw_stage_once(path: Path) -> None:
     first = reserved(path)
     one, two = Ledger.open(path), Ledger.open(path)
     one.stage(first, OUTPUTS)
-    found = two.resume("map", {"cell": 1})
-    assert isinstance(found, Staged)
+    result = two.resume("map", {"cell": 1})
+    assert isinstance(result, Staged)
     with pytest.raises(NoAuthorityError, match="was staged before"):
         two.stage(first, STATEMENT)
     with pytest.raises(NoAuthorityError, match="other values"):
@@ -166,10 +166,10 @@ def odds(fails_on: int | None, epsilon: float = 0.5) -> float:
         seen = []
         for chances in (draw, draw[::-1]):
             if fails_on is None:
-                broken, kept = 0.5, chances[shown] * (0.5 if attempts < 2 else 1)
+                broken, subset = 0.5, chances[shown] * (0.5 if attempts < 2 else 1)
             else:
-                broken, kept = chances[fails_on], chances[shown] * (attempts == 2 or shown != fails_on)
-            seen.append(broken**attempts * kept)
+                broken, subset = chances[fails_on], chances[shown] * (attempts == 2 or shown != fails_on)
+            seen.append(broken**attempts * subset)
         if min(seen) > 0:
             worst = max(worst, *(a / b for a, b in (seen, seen[::-1])))
     return worst
@@ -193,7 +193,7 @@ def test_an_older_copy_is_not_spent_from(path: Path, tmp_path: Path) -> None:
     pay(ledger, "a", 1)
     shutil.copy(path, apart(tmp_path) / "backup")
     pay(ledger, "b", 1)
-    assert Anchor.read(anchor).head == ledger.head() == Head(3, ledger.head().hash)
+    assert Anchor.read(anchor).head == ledger.head() == ChainHead(3, ledger.head().hash)
     shutil.copy(apart(tmp_path) / "backup", path)
     restored = Ledger.open(path)  # the path of the anchor is in the ledger itself
     assert restored._anchor == anchor

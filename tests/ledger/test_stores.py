@@ -19,7 +19,7 @@ from barrow.ledger import (
     SqliteStore,
 )
 from barrow.ledger import sqlite as module
-from barrow.ledger.sqlite import SCHEMA_VERSION
+from barrow.ledger.sqlite import SCHEMA_VERSION, raise_translated
 from barrow.ledger.store import Row
 from tests.ledger.helpers import MemoryStore, budget, pay
 from tests.ledger.store_suite import StoreSuite
@@ -292,3 +292,8 @@ def test_a_schema_that_leads_nowhere(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(ForeignLedgerError, match="leads nowhere"):
         SqliteStore(path)
+
+
+def test_an_unknown_failure_counts_as_a_failed_disk():
+    with pytest.raises(LedgerIOError, match=r"^Writing the ledger 'a\.ledger' failed: disk I/O error\."):
+        raise_translated(sqlite3.OperationalError("disk I/O error"), "a.ledger")

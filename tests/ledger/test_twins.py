@@ -61,9 +61,9 @@ def test_other_names_stay_what_they_are() -> None:
 
 def test_budgets_of_alpha_are_budgets_too(tmp_path: Path) -> None:
     Ledger.create(tmp_path / "a.ledger", budget())
-    for made in (budget(5), promised("visits")):
+    for built in (budget(5), promised("visits")):
         with pytest.raises(MissingLedgerError, match="has a ledger already"):
-            Ledger.create(tmp_path / "b.ledger", made)
+            Ledger.create(tmp_path / "b.ledger", built)
 
 
 def made_at_once(places: list[str], name: str = "visits") -> int:

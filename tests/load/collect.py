@@ -15,7 +15,7 @@ from collections import Counter
 from itertools import islice
 from pathlib import Path
 
-from barrow.collect.analyser import gathered_reports, open_batch
+from barrow.collect.analyser import collect_reports, open_batch
 from barrow.collect.batches import read_batch
 from barrow.collect.card import Card
 from barrow.collect.shuffler import open_pool
@@ -35,7 +35,7 @@ def many_people() -> Card:
 
 
 def speeds(folder: Path, seconds: float) -> dict:
-    card, found = many_people(), {}
+    card, outcome = many_people(), {}
     for batch in (100, 1):
         for connections in (1, 8, 64):
             service = collector(card, folder / f"speed-{batch}-{connections}.db")
@@ -46,11 +46,11 @@ def speeds(folder: Path, seconds: float) -> dict:
             service.stop()
             stored = open_store(folder / f"speed-{batch}-{connections}.db", card.survey.digest).count()
             assert stored == result["taken"], "what was acknowledged is not what is stored"
-            said = f"batches of {batch:3}, {connections:2} connections: {result['per_second']:8,.0f} reports/s, "
-            said += f"{result['per_cpu_second']:,.0f} a second of one core, "
-            print(f"{said}p50 {result['p50_ms']:.1f} ms, p99 {result['p99_ms']:.1f} ms", flush=True)
-            found[batch, connections] = result
-    return found
+            text = f"batches of {batch:3}, {connections:2} connections: {result['per_second']:8,.0f} reports/s, "
+            text += f"{result['per_cpu_second']:,.0f} a second of one core, "
+            print(f"{text}p50 {result['p50_ms']:.1f} ms, p99 {result['p99_ms']:.1f} ms", flush=True)
+            outcome[batch, connections] = result
+    return outcome
 
 
 def memory(folder: Path, most: int) -> dict:
@@ -114,10 +114,10 @@ class Sender:
         status, data = answer
         if status != 200:
             return
-        for line, said in zip(some, data["lines"], strict=True):
-            assert said in ("accepted", "repeated"), said
+        for line, text in zip(some, data["lines"], strict=True):
+            assert text in ("accepted", "repeated"), text
             self.acknowledged.add(line)
-            self.new[line] += said == "accepted"
+            self.new[line] += text == "accepted"
             self.open.pop(line, None)
 
 
@@ -130,9 +130,9 @@ def kill_collector(folder: Path, kills: int, chance: random.Random) -> dict:
         if service.wait_until_open():
             sender.send(service, time.monotonic() + chance.uniform(0.0, 0.05), chance)
         service.kill()
-    kept = open_store(store, digest)
-    texts = Counter(text.encode() + b"\n" for text in kept.texts())
-    server = gathered_reports(card, (text.decode() for text in texts))
+    subset = open_store(store, digest)
+    texts = Counter(text.encode() + b"\n" for text in subset.texts())
+    server = collect_reports(card, (text.decode() for text in texts))
     lost = sum(line not in texts for line in sender.acknowledged)
     twice = sum(n > 1 for n in texts.values()) + sum(n > 1 for n in sender.new.values()) + (server.n - len(texts))
     told = {"kills": kills, "acknowledged": len(sender.acknowledged), "in_flight": sender.in_flight}
@@ -170,11 +170,11 @@ def kill_shuffler(folder: Path, kills: int, chance: random.Random, count: int, *
         time.sleep(chance.uniform(0.0, 0.05))
         mix.kill()
     assert mixing(card, store, batch).join() == 0
-    found = read_batch(batch)
-    out = Counter(found.items())
-    lost += len(held) - len(out) - found.head.left_out
+    result = read_batch(batch)
+    out = Counter(result.items())
+    lost += len(held) - len(out) - result.head.left_out
     twice += sum(n > 1 for n in out.values()) + len(set(out) - set(held))
-    opened = open_batch(card, found, key("analyser"))
+    opened = open_batch(card, result, key("analyser"))
     twice += int(opened.counts.sum()) - opened.people * EACH
     told = {"kills": kills, "mixing_kills": mixes, "acknowledged": len(sent), "in_flight": sender.in_flight}
     return {**told, "lost": lost, "twice": twice}
@@ -185,34 +185,34 @@ def slow_clients(folder: Path, name: str) -> dict:
     card = local_card()
     service = collector(card, folder / f"slow-{name}.db")
     service.wait_until_open()
-    found = attack(service, card, name)
+    result = attack(service, card, name)
     service.kill()
-    return found
+    return result
 
 
 def full_disk(folder: Path) -> dict:
     """Writes of the collector fail from some size on."""
     card = many_people()
     digest, store = card.survey.digest, folder / "full.db"
-    found = _filled(
+    result = _filled(
         lambda **limit: collector(card, store, **limit), 2**20, ("/reports", "application/x-ndjson"),
         lambda: reports(card, 50), tries=400, most=20,
     )  # fmt: skip
-    return found({text.encode() + b"\n" for text in open_store(store, digest).texts()})
+    return result({text.encode() + b"\n" for text in open_store(store, digest).texts()})
 
 
 def full_pool(folder: Path) -> dict:
     """The same for the shuffler: its files cannot grow any more."""
     card = shuffle_card(users=20, tokens=False)
     store = folder / "full-pool.db"
-    found = _filled(
+    result = _filled(
         lambda **limit: shuffler(card, store, **limit), 2**23 + 2**20, ("/messages", "application/octet-stream"),
         lambda: [item(card) for _ in range(500)], tries=150, most=3,
     )  # fmt: skip
     pool = open_pool(store, card)
-    kept = set(pool.items())
+    subset = set(pool.items())
     pool.close()
-    return found(kept)
+    return result(subset)
 
 
 def _filled(start, limit: int, place: tuple[str, str], some, *, tries: int, most: int):
@@ -225,7 +225,7 @@ def _filled(start, limit: int, place: tuple[str, str], some, *, tries: int, most
         sent = some()
         status, data = link.post(b"".join(sent))
         if status == 200:
-            told |= {each for each, said in zip(sent, data["lines"], strict=True) if said == "accepted"}
+            told |= {each for each, text in zip(sent, data["lines"], strict=True) if text == "accepted"}
         else:
             assert status == 507, status
             refused, left = refused + 1, b"".join(sent)
@@ -240,8 +240,8 @@ def _filled(start, limit: int, place: tuple[str, str], some, *, tries: int, most
     link.close()
     later = status == 200 and set(data["lines"]) <= {"accepted", "repeated"}
     service.stop()
-    return lambda kept: {
-        "refused": refused, "acknowledged": len(told), "lost": len(told - kept), "accepted_later": later,
+    return lambda subset: {
+        "refused": refused, "acknowledged": len(told), "lost": len(told - subset), "accepted_later": later,
     }  # fmt: skip
 
 
@@ -251,28 +251,28 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200, help="of the collector, and as many of the shuffler")
     parser.add_argument("--reports", type=int, default=1_000_000, help="up to which memory is watched")
     parser.add_argument("--seed", type=int, default=1, help="of the instants of kills")
-    asked = parser.parse_args()
-    chance = random.Random(asked.seed)
+    request = parser.parse_args()
+    chance = random.Random(request.seed)
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="barrow-load-") as name:
         folder = Path(name)
-        fast = speeds(folder, asked.seconds)
-        size = memory(folder, asked.reports)
-        killed = {"collector": kill_collector(folder, asked.kills, chance)}
-        half = asked.kills // 2
-        killed["shuffler"] = kill_shuffler(folder, asked.kills - half, chance, 20_000, counted=False, mixes=10)
+        fast = speeds(folder, request.seconds)
+        size = memory(folder, request.reports)
+        killed = {"collector": kill_collector(folder, request.kills, chance)}
+        half = request.kills // 2
+        killed["shuffler"] = kill_shuffler(folder, request.kills - half, chance, 20_000, counted=False, mixes=10)
         killed["shuffler, tokens"] = kill_shuffler(folder, half, chance, 2_000, counted=True, mixes=10)
-        for name, found in killed.items():
-            print(f"kills, {name}: {found}", flush=True)
+        for name, result in killed.items():
+            print(f"kills, {name}: {result}", flush=True)
         slow = {name: slow_clients(folder, name) for name in ATTACKS}
-        for name, found in slow.items():
-            print(f"slow clients, {name}: {found}", flush=True)
+        for name, result in slow.items():
+            print(f"slow clients, {name}: {result}", flush=True)
         full = full_disk(folder)
         pool = full_pool(folder)
         print(f"full disk: {full}; of the shuffler: {pool}", flush=True)
 
     def total(name: str) -> int:
-        return sum(found.get(name, 0) for found in killed.values())
+        return sum(outcome.get(name, 0) for outcome in killed.values())
 
     single, batched = fast[1, 64], max((fast[100, c] for c in (1, 8, 64)), key=lambda r: r["per_second"])
     told = {
@@ -289,13 +289,13 @@ def main() -> None:
         "acknowledged_lost": total("lost") + full["lost"] + pool["lost"],
         "counted_twice": total("twice"),
         "slow": slow,
-        "undetected": sum(not found["survived"] for found in slow.values()),
+        "undetected": sum(not outcome["survived"] for outcome in slow.values()),
         "full_disk": {"collector": full, "shuffler": pool},
         "memory": size,
         "seconds": round(time.perf_counter() - began, 1),
     }
     print(json.dumps(told))
-    filled = all(found["refused"] and found["accepted_later"] for found in (full, pool))
+    filled = all(outcome["refused"] and outcome["accepted_later"] for outcome in (full, pool))
     bad = told["undetected"] or told["acknowledged_lost"] or told["counted_twice"] or not filled
     raise SystemExit(1 if bad else 0)
 

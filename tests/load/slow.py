@@ -26,9 +26,9 @@ _HEAD = b"POST /reports HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-ndjso
 
 
 def _open(port: int, stack: ExitStack) -> socket.socket:
-    made = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS))
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return made
+    built = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS))
+    built.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return built
 
 
 def _say(made: socket.socket, *parts: bytes) -> int:

@@ -13,19 +13,19 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, kills an
 
 
 def test_killed_collectors_lose_nothing(tmp_path):
-    found = kill_collector(tmp_path, 6, random.Random(1))
-    assert (found["lost"], found["twice"]) == (0, 0)
+    result = kill_collector(tmp_path, 6, random.Random(1))
+    assert (result["lost"], result["twice"]) == (0, 0)
 
 
 def test_killed_shufflers_lose_nothing(tmp_path):
-    found = kill_shuffler(tmp_path, 4, random.Random(2), 800, counted=False, mixes=2)
-    assert (found["lost"], found["twice"]) == (0, 0)
-    assert found["acknowledged"] == 800
+    result = kill_shuffler(tmp_path, 4, random.Random(2), 800, counted=False, mixes=2)
+    assert (result["lost"], result["twice"]) == (0, 0)
+    assert result["acknowledged"] == 800
 
 
 @pytest.mark.parametrize("fill", [full_disk, full_pool], ids=["collector", "shuffler"])
 def test_a_full_disk_refuses_and_loses_nothing(tmp_path, fill):
-    found = fill(tmp_path)
-    assert found["refused"]
-    assert found["lost"] == 0
-    assert found["accepted_later"]
+    result = fill(tmp_path)
+    assert result["refused"]
+    assert result["lost"] == 0
+    assert result["accepted_later"]

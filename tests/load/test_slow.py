@@ -21,7 +21,7 @@ def test_everybody_else_is_answered(tmp_path, name, rate):
     service = collector(card, tmp_path / "reports.db", rate=rate)
     try:
         assert service.wait_until_open()
-        found = attack(service, card, name)
+        result = attack(service, card, name)
     finally:
         service.kill()
-    assert found["survived"], found
+    assert result["survived"], result

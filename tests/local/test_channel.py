@@ -9,9 +9,9 @@ import pytest
 
 from barrow import planning
 from barrow.errors import DataError
-from barrow.local import Client, Survey
+from barrow.local import LocalClient, Survey
 from barrow.planning import Terms
-from barrow.privacy import Model
+from barrow.promises import Model
 from barrow.questions import to_question
 from barrow.spaces import Discrete, Line
 from barrow.study import Study
@@ -41,11 +41,11 @@ print(*sorted(sys.modules))
 """
 
 
-def _loaded(asked: str, promises: str = '["all, 5 years, 0.5"]') -> set[str]:
+def _loaded(text: str, promises: str = '["all, 5 years, 0.5"]') -> set[str]:
     """The modules that a process holds after two reports; what was never loaded was never run."""
-    code = REPORT.format(asked=asked, promises=promises)
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(found.stdout.split())
+    code = REPORT.format(asked=text, promises=promises)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(result.stdout.split())
 
 
 @pytest.mark.parametrize("asked", ["mean", "distance(to=3)", "items(items=2)"])
@@ -71,9 +71,9 @@ def test_a_mechanism_that_is_named_is_not_compared(asked, monkeypatch):
 
 def test_a_choice_is_made_once_for_all_clients_of_a_process(tmp_path, monkeypatch):
     study = Study(Line(0, 20, step=1), alpha="3.5", users=77, model="local")
-    first = Client(study, "histogram", memory=tmp_path / "a.json")
+    first = LocalClient(study, "histogram", memory=tmp_path / "a.json")
     monkeypatch.setattr(planning, "histogram_candidates", None)
-    second = Client(study, "histogram", memory=tmp_path / "b.json")
+    second = LocalClient(study, "histogram", memory=tmp_path / "b.json")
     assert second.survey.digest == first.survey.digest
     assert len(second.report([3]).values) == len(first.report([3]).values)
 
@@ -103,5 +103,5 @@ def test_clients_randomise_as_the_server_plans(asked, model):
 def test_people_who_hold_other_numbers_of_items_are_refused_with_a_constant_text(tmp_path):
     study = Study(Discrete(["a", "b"]), alpha=6, users=100, model="local")
     with pytest.raises(DataError, match="exactly the public number"):
-        Client(study, "items(items=2)", memory=tmp_path / "me.json").report(["a"])
-    assert len(Client(study, "items(samples=2)", memory=tmp_path / "you.json").report(["a"]).values) == 2
+        LocalClient(study, "items(items=2)", memory=tmp_path / "me.json").report(["a"])
+    assert len(LocalClient(study, "items(samples=2)", memory=tmp_path / "you.json").report(["a"]).values) == 2

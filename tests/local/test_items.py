@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from barrow.errors import DataError, LedgerError, ParameterError
-from barrow.local import Client, Report, Server, Survey, mix, read_batch
+from barrow.local import LocalClient, Report, Server, Survey, mix, read_batch
 from barrow.local.mixing import permuted
 from barrow.local.report import message_of, value_of
 from barrow.spaces import Clustered, Discrete, Line
@@ -27,10 +27,10 @@ def study(question="items(items=6)", **changes):
 
 
 def test_a_report_goes_from_client_to_server(tmp_path):
-    made = Survey(study())
-    server = Server(made)
+    survey = Survey(study())
+    server = Server(survey)
     for person in range(5):
-        client = Client(made, memory=tmp_path / f"{person}.json")
+        client = LocalClient(survey, memory=tmp_path / f"{person}.json")
         report = client.report(ids=[0, 1, 2, 3, 4, 8])
         assert report == client.report(ids=[8] * 6)
         assert list(report.values) == sorted(report.values)
@@ -44,10 +44,10 @@ def test_a_report_goes_from_client_to_server(tmp_path):
 
 
 def test_reports_that_do_not_fit_are_refused_and_counted_by_reason():
-    made = study()
-    digest = Survey(made).digest
+    built = study()
+    digest = Survey(built).digest
     good = Report(digest, "0" * 32, (0, 0, 1, 2, 3, 8))
-    server = Server(made)
+    server = Server(built)
     assert server.add(good) is None
     refused = {
         "malformed": ["{", json.dumps({"barrow": "local report"}), json.dumps({**good.to_json(), "values": [1.5] * 6})],
@@ -71,13 +71,13 @@ def test_reports_that_do_not_fit_are_refused_and_counted_by_reason():
 def test_users_of_other_sizes_are_refused_without_a_number(tmp_path):
     for records in ([], ["0/0"], ["0/0"] * 7):
         with pytest.raises(DataError) as caught:
-            Client(study(), memory=tmp_path / "m.json").report(records)
+            LocalClient(study(), memory=tmp_path / "m.json").report(records)
         assert not any(c.isdigit() for c in str(caught.value))
     assert not (tmp_path / "m.json").exists()
 
 
 def test_a_wrong_memory_is_not_taken_for_a_report(tmp_path):
-    client = Client(study(), memory=tmp_path / "m.json")
+    client = LocalClient(study(), memory=tmp_path / "m.json")
     with client.memory.locked():
         client.memory.store(Report(client.survey.digest, "0" * 32, (1, 2)))
     with pytest.raises(LedgerError):
@@ -101,10 +101,10 @@ def test_pure_studies_split_alpha_evenly():
 
 
 def test_the_server_sees_the_distribution_of_the_randomiser(tmp_path):
-    made = Survey(study("items(items=400)", space=Discrete(["a", "b"]), alpha=400, delta=0))
-    server = Server(made)
+    survey = Survey(study("items(items=400)", space=Discrete(["a", "b"]), alpha=400, delta=0))
+    server = Server(survey)
     for i in range(20):
-        server.add(Client(made, memory=tmp_path / f"{i}.json").report(["a"] * 400))
+        server.add(LocalClient(survey, memory=tmp_path / f"{i}.json").report(["a"] * 400))
     share = server.result().details["histogram"]["a"] / 8000
     true = float(server.survey.plan.itemwise.randomiser.probability(0, 0))
     assert abs(share - true) < 6 * np.sqrt(true * (1 - true) / 8000)
@@ -114,13 +114,13 @@ def test_the_server_sees_the_distribution_of_the_randomiser(tmp_path):
     "question", ["frequency(items=6)", "frequency(samples=12)", "histogram", "histogram(mechanism='cells')"]
 )
 def test_frequencies_and_histograms_are_found_again(tmp_path, question):
-    made = Survey(study(question, alpha=2000, users=60))
-    server = Server(made)
+    survey = Survey(study(question, alpha=2000, users=60))
+    server = Server(survey)
     truth = np.zeros(9)
     for i in range(60):
         held = [0, 0, 0, 4, 4, 8] if i % 3 else [2] * 6
         truth += np.bincount(held, minlength=9) / 6
-        server.add(Client(made, memory=tmp_path / f"{i}.json").report(ids=held))
+        server.add(LocalClient(survey, memory=tmp_path / f"{i}.json").report(ids=held))
     result = server.result()
     shares = np.array([row["share"] for row in result.tables["values"]])
     assert shares.sum() == pytest.approx(1.0)
@@ -137,12 +137,12 @@ def messages(folder, people, made=SHUFFLED):
     return [
         line
         for i in range(people)
-        for line in Client(made, memory=folder / f"{i}.json").messages(["a", "b"] if i % 2 else ["c", "c"])
+        for line in LocalClient(made, memory=folder / f"{i}.json").messages(["a", "b"] if i % 2 else ["c", "c"])
     ]
 
 
 def test_messages_share_nothing_but_the_study_and_are_of_one_size(tmp_path):
-    client = Client(SHUFFLED, memory=tmp_path / "me.json")
+    client = LocalClient(SHUFFLED, memory=tmp_path / "me.json")
     lines = client.messages(["a", "b"])
     assert lines == client.messages(["c", "c"])
     assert len(lines) == 2
@@ -152,7 +152,7 @@ def test_messages_share_nothing_but_the_study_and_are_of_one_size(tmp_path):
     with pytest.raises(ParameterError, match="link all values"):
         client.report(["a", "b"])
     with pytest.raises(ParameterError, match="local"):
-        Client(study(), memory=tmp_path / "x.json").messages(["0/0"] * 6)
+        LocalClient(study(), memory=tmp_path / "x.json").messages(["0/0"] * 6)
 
 
 def test_linked_reports_are_refused_in_a_shuffle_study(tmp_path):

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from barrow.errors import DataError, LedgerError, ParameterError
-from barrow.local import Client, MalformedReportError, Memory, Report, Server, Survey, report_from_json
+from barrow.local import LocalClient, MalformedReportError, Memory, Report, Server, Survey, report_from_json
 from barrow.mechanisms import UserCounts
 from barrow.noise.source import SeededSource
-from barrow.privacy import Emd, UserLevel
+from barrow.promises import Emd, UserLevel
 from barrow.questions import Density, Distance, Function, Mean
 from barrow.spaces import Line
 from barrow.study import Study
@@ -25,12 +25,12 @@ def survey(question, alpha=25, space=LINE, **options):
     return Survey(Study(space, alpha=alpha, model="local", questions=[question], **options))
 
 
-def client(path, asked=None):
-    return Client(asked or STUDY, memory=path)
+def client(path, request=None):
+    return LocalClient(request or STUDY, memory=path)
 
 
-def server_of(asked=None):
-    return Server(asked or STUDY)
+def server_of(request=None):
+    return Server(request or STUDY)
 
 
 STUDY = survey(Distance(3))
@@ -43,7 +43,7 @@ def reports(study, users, seed):
     source = SeededSource(seed)
     plan = study.plan
     for i, items in enumerate(users):
-        values = plan.noise.draw(UserCounts.of_users(plan.space, [items]).center(plan.query), source)
+        values = plan.noise.draw(UserCounts.of_users(plan.terms.space, [items]).center(plan.query), source)
         yield Report(study.digest, f"{i:032x}", tuple(int(v) for v in values.integers))
 
 
@@ -54,8 +54,8 @@ def test_round_trip(tmp_path):
         assert server.add(report.to_text()) is None
     assert server.n == 30
     truth = np.mean([(abs(i % 10 + 0.5 - 3) + 0.5) / 2 for i in range(30)])
-    found = server.result().details["means"][0]
-    assert abs(found - truth) < 5 * STUDY.plan.noise.deviation / math.sqrt(30)
+    result = server.result().details["means"][0]
+    assert abs(result - truth) < 5 * STUDY.plan.noise.deviation / math.sqrt(30)
 
 
 def test_asking_twice_gives_the_same_report_even_for_other_items(tmp_path):
@@ -108,8 +108,8 @@ def test_a_crash_after_storing_gives_the_stored_report(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         mine.report([1.0])
     monkeypatch.undo()
-    kept = Memory(tmp_path / "memory.json").load()[STUDY.digest]
-    assert mine.report([5.0]) == kept
+    subset = Memory(tmp_path / "memory.json").load()[STUDY.digest]
+    assert mine.report([5.0]) == subset
 
 
 @pytest.mark.parametrize(
@@ -177,7 +177,7 @@ def test_no_items_mean_the_default_item_and_unknown_ones_are_an_error(tmp_path):
 def test_the_client_has_no_seed():
     import inspect
 
-    names = {*inspect.signature(Client).parameters, *inspect.signature(Client.report).parameters}
+    names = {*inspect.signature(LocalClient).parameters, *inspect.signature(LocalClient.report).parameters}
     assert not names & {"seed", "source", "rng", "random_state"}
 
 
@@ -261,7 +261,7 @@ def test_a_survey_survives_its_study_file(tmp_path):
 
 def test_bad_surveys_are_refused(tmp_path):
     with pytest.raises(ParameterError, match="trust no center"):
-        Client(STUDY.study.replace(model="central"), memory=tmp_path / "m")
+        LocalClient(STUDY.study.replace(model="central"), memory=tmp_path / "m")
     with pytest.raises(ParameterError, match="gains nothing from shuffling"):
         Survey(STUDY.study.replace(model="shuffle", users=10))
     with pytest.raises(ParameterError, match="delta is 0"):
@@ -275,7 +275,7 @@ def test_a_declared_constant_is_not_believed_by_a_client(tmp_path, monkeypatch):
     honest = survey(Function(spike.tolist()), 1)
     assert honest.plan.query.constant_proved
     client(tmp_path / "honest", honest).report([3.0])
-    monkeypatch.setattr("barrow.queries.base.Query.constant_proved", False)
+    monkeypatch.setattr("barrow.queries.query.Query.constant_proved", False)
     hostile = survey(Function(spike.tolist()), 1)
     with pytest.raises(ParameterError, match="cannot be proved here"):
         client(tmp_path / "hostile", hostile)
@@ -297,16 +297,16 @@ def test_predicted_half_width_covers_the_noise_and_ten_percent_less_does_not():
     plan = study.plan
     users = [[0, 5], [9], [2, 2, 7], [4]]
     truth = [float(UserCounts.of_users(LINE, users).center(plan.query).exact_entry(j)) for j in range(30)]
-    found = []
+    results = []
     for seed in range(400):
         total = np.sum([r.values for r in reports(study, users, seed)], axis=0)
-        found.append(total * float(plan.noise.grid) / len(users) - truth)
-    size = np.abs(found)
+        results.append(total * float(plan.noise.grid) / len(users) - truth)
+    size = np.abs(results)
     width = plan.noise.mean_half_width(len(users))
     sd = math.sqrt(0.05 * 0.95 / size.size)
     assert 0.95 - 5 * sd <= (size <= width).mean() <= 0.975
     assert (size <= 0.85 * width).mean() < 0.95 - 5 * sd
-    assert np.sqrt((np.array(found) ** 2).mean()) == pytest.approx(plan.noise.deviation / 2, rel=0.04)
+    assert np.sqrt((np.array(results) ** 2).mean()) == pytest.approx(plan.noise.deviation / 2, rel=0.04)
 
 
 def test_half_widths_from_the_spread_cover_the_population():
@@ -319,7 +319,7 @@ def test_half_widths_from_the_spread_cover_the_population():
         server = server_of(study)
         server.add_all(reports(study, users, 1000 + seed))
         told = server.result().details
-        spread = told["half_width_population_about"][0] - study.plan.snapping
+        spread = told["half_width_population_about"][0] - study.plan.measured.snapping_upper
         covered += abs(told["means"][0] - 5.0) <= spread
         by_noise += abs(told["means"][0] - 5.0) <= told["noise_half_width_95"]
     assert abs(covered / runs - 0.95) < 5 * math.sqrt(0.05 * 0.95 / runs)
@@ -335,18 +335,18 @@ def test_what_is_said_of_a_population_is_not_called_95_percent():
         users = [[int(x)] for x in rng.random(n) < rich]
         server = server_of(study)
         server.add_all(reports(study, users, 5000 + seed))
-        found = server.result()
-        told, mean = found.details, 10 * float(np.mean([user[0] for user in users]))
-        about = told["half_width_population_about"][0] - study.plan.snapping
+        result = server.result()
+        told, mean = result.details, 10 * float(np.mean([user[0] for user in users]))
+        about = told["half_width_population_about"][0] - study.plan.measured.snapping_upper
         covered += abs(told["means"][0] - 10 * rich) <= about
         of_these += abs(told["means"][0] - mean) <= told["noise_half_width_95"]
     assert covered / runs < 0.8
     assert of_these / runs > 0.95 - 5 * math.sqrt(0.05 * 0.95 / runs)
     assert "half_width_95" not in told
-    line = found.lines[0]
+    line = result.lines[0]
     assert "(95 %, of these people)" in line
     assert "people like them: about ±" in line
-    of_people = float(found.tables["values"][0]["half_width_95"]) - study.plan.snapping
+    of_people = float(result.tables["values"][0]["half_width_95"]) - study.plan.measured.snapping_upper
     assert of_people == pytest.approx(told["noise_half_width_95"])  # the table's 95 % is of these people too
 
 
@@ -382,15 +382,15 @@ def test_no_reports_no_result():
 @pytest.mark.parametrize("asked", [Distance(3), "frequency(items=1)"], ids=["means", "counts"])
 def test_nobody_becomes_more_people_than_the_study_is_about(asked):
     """One sender's 26,445 reports in a study of 100: the first 100 are counted, and the result says by whose word."""
-    made = survey(asked, users=100)
-    texts = [Report(made.digest, f"{i:032x}", (3,)).to_text() for i in range(26_445)]
-    one, all_at_once = Server(made), Server(made)
+    built = survey(asked, users=100)
+    texts = [Report(built.digest, f"{i:032x}", (3,)).to_text() for i in range(26_445)]
+    one, all_at_once = Server(built), Server(built)
     for text in texts[:300]:
         one.add(text)
     all_at_once.add_all(texts)
     assert (one.n, one.refused["too many"]) == (100, 200)
     assert (all_at_once.n, all_at_once.refused["too many"]) == (100, 26_345)
-    found = all_at_once.result()
-    assert found.n == 100
-    assert "whoever gathered them answers for that" in found.details["counted"]
-    assert found.details["counted"] in found.lines
+    result = all_at_once.result()
+    assert result.n == 100
+    assert "whoever collected them answers for that" in result.details["counted"]
+    assert result.details["counted"] in result.lines

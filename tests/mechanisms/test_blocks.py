@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from barrow.mechanisms.blocks import Blocks, all_at_once, dyadic_levels, edge_blocks, grid_shape, halved_levels
+from barrow.mechanisms.blocks import NestedBlocks, all_at_once, dyadic_levels, edge_blocks, grid_shape, halved_levels
 from barrow.mechanisms.blocks import node_levels as levels_of
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.edge_intervals import half_width
@@ -22,7 +22,7 @@ from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.noise.source import SeededSource
 from barrow.spaces import Circle, Clustered, Earth, Euclidean, Line, NoRecords, Product
-from barrow.spaces.one_more import base_space
+from barrow.spaces.augmented import base_space
 
 TOWN = Earth(box=(40.0, -74.0, 40.4, -73.4), cell=2)
 GRAPHS = {
@@ -41,9 +41,9 @@ def test_widths_by_kinds_of_boundaries_are_those_of_each_block_alone(name):
     space, spacing = GRAPHS[name]
     plan = edge_histogram(space, 20, users=500, spacing=spacing)
     levels = levels_of(plan)
-    found = edge_blocks(plan, levels, 0.05)
+    result = edge_blocks(plan, levels, 0.05)
     total = 0.0
-    for (of, count, miss), widths in zip(all_at_once(levels, 0.05), found.widths, strict=True):
+    for (of, count, miss), widths in zip(all_at_once(levels, 0.05), result.widths, strict=True):
         assert len(widths) == count
         for block in range(count):
             alone = half_width(plan, (of == block).astype(float), miss)
@@ -74,7 +74,7 @@ def test_merging_and_lower_ends_by_enumeration(shares, seed):
     levels = dyadic_levels((len(shares),))
     rng = np.random.default_rng(seed)
     widths = tuple(rng.uniform(0.1, 0.6, of.max() + 1) for of in levels)
-    made = Blocks(levels, widths)
+    built = NestedBlocks(levels, widths)
     blocks = [
         (level, frozenset(np.flatnonzero(of == b)), released_shares[of == b].sum() - wide[b])
         for level, (of, wide) in enumerate(zip(levels, widths, strict=True))
@@ -82,28 +82,28 @@ def test_merging_and_lower_ends_by_enumeration(shares, seed):
     ]
     out = [block for block in blocks if block[2] > 0]
     shown = {(m, end) for level, m, end in out if not any(o <= m and finer < level for finer, o, _ in out)}
-    found = made.merged(released_shares)
-    got = {frozenset(np.flatnonzero(found.of_unit == k)): found.low[k] for k in range(len(found.share))}
+    result = built.merged(released_shares)
+    got = {frozenset(np.flatnonzero(result.of_unit == k)): result.low[k] for k in range(len(result.share))}
     assert got == pytest.approx(dict(shown))
     inside = rng.random(len(shares)) < 0.7
-    kept = [(m, end) for _, m, end in out if all(inside[i] for i in m)]
+    subset = [(m, end) for _, m, end in out if all(inside[i] for i in m)]
     best = 0.0
     for size in range(1, 5):
-        for chosen in combinations(kept, size):
+        for chosen in combinations(subset, size):
             if all(not (a & b) for (a, _), (b, _) in combinations(chosen, 2)):
                 best = max(best, sum(end for _, end in chosen))
-    assert made.lower(released_shares, inside) == pytest.approx(best)
+    assert built.lower(released_shares, inside) == pytest.approx(best)
 
 
 def family_misses(made, truth, releases, seed, narrower=1.0):
     clean = np.asarray(made.matrix @ truth)
     law = ReleasedShares.of(made.space, made, clean)
-    source, found, exact = SeededSource(seed), 0, law.family()
+    source, result, exact = SeededSource(seed), 0, law.family()
     for _ in range(releases):
         here = ReleasedShares.of(made.space, made, released(made, clean, source))
-        rows = zip(replace(here, kept=law.kept).family(), exact, strict=True)
-        found += any(bool((np.abs(a - b) > narrower * w).any()) for (a, w), (b, _) in rows)
-    return found
+        rows = zip(replace(here, cache=law.cache).family(), exact, strict=True)
+        result += any(bool((np.abs(a - b) > narrower * w).any()) for (a, w), (b, _) in rows)
+    return result
 
 
 def _bundled():
@@ -129,10 +129,10 @@ def _levels():
 @pytest.mark.parametrize("make", [_bundled, _line, _cells, _levels])
 def test_a_miss_anywhere_in_the_family_is_rare_and_would_be_seen(make):
     """By the union bound at most 5 % of releases miss anywhere; with widths of 0.7 many more do."""
-    made, truth = make()
+    built, truth = make()
     limit = int(binom.isf(1e-7, 120, 0.05))
-    assert family_misses(made, truth, 120, 11) <= limit
-    assert family_misses(made, truth, 120, 11, narrower=0.7) > limit
+    assert family_misses(built, truth, 120, 11) <= limit
+    assert family_misses(built, truth, 120, 11, narrower=0.7) > limit
 
 
 def test_shapes_of_grids_and_places_in_none():

@@ -23,7 +23,7 @@ from barrow.randomisers import (
     randomised_response,
     tree_response,
 )
-from barrow.randomisers.base import TOTAL
+from barrow.randomisers.randomiser import TOTAL
 from barrow.spaces import Clustered, Discrete, Embedding, Line
 
 UNDONE = {name: r for name, r in channels().items() if name != "mapped"}
@@ -61,8 +61,8 @@ def test_gkrr_is_undone_by_the_papers_constants(alpha0):
     b = -(near - 1) * z / ((e - near) * gap)
     c = -1 / gap
     inverse = channel.right_inverse()
-    found = [inverse[0, 0], inverse[0, 1], inverse[0, 4]]
-    assert np.allclose(found, [a + b + c, b + c, c], rtol=1e-6)
+    results = [inverse[0, 0], inverse[0, 1], inverse[0, 4]]
+    assert np.allclose(results, [a + b + c, b + c, c], rtol=1e-6)
 
 
 @pytest.mark.parametrize("randomiser", [gkrr(UNEVEN, 3), tree_response(PLACES, 3), tree_response(CROOKED, 4)])
@@ -150,9 +150,9 @@ def test_a_million_items_are_undone_quickly():
     channel = TreeChannel(starts, ends, parents, stops)
     law = np.arange(k) / (k * (k - 1) / 2)
     start = time.process_time()
-    found = channel.inverse(channel.forward(law))
+    result = channel.inverse(channel.forward(law))
     assert time.process_time() - start < 2.0
-    assert np.abs(found - law).max() < 1e-15
+    assert np.abs(result - law).max() < 1e-15
 
 
 def test_one_item_is_no_riddle():

@@ -14,7 +14,7 @@ from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.spaces import Discrete, Line
-from barrow.spaces.one_more import with_no_records
+from barrow.spaces.augmented import with_no_records
 
 LINE = Line(0, 60, step=1, unit="min", cells=True)
 UNEVEN = Line(0, 60, points=[0, 1, 2, 4, 7, 7.5, 10, 20, 21, 22, 30, 31, 45, 46, 47, 48, 60])
@@ -41,56 +41,56 @@ KINDS = [
 
 def shares_of(space, seed=3):
     rng = np.random.default_rng(seed)
-    found = rng.dirichlet(np.full(space.items, 0.3))
+    result = rng.dirichlet(np.full(space.items, 0.3))
     if space.no_records_distance is not None:
-        found[-1] = 0.2
-        found[:-1] *= 0.8 / found[:-1].sum()
-    return found
+        result[-1] = 0.2
+        result[:-1] *= 0.8 / result[:-1].sum()
+    return result
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_without_noise_each_value_is_the_share_up_to_its_points(name):
-    space, made = made_for(name)
-    found, shares = cumulative_of(space, made), shares_of(space)
+    space, built = made_for(name)
+    result, shares = cumulative_of(space, built), shares_of(space)
     people = shares[: space.records_space.items].sum()
     below = np.cumsum(shares[: space.records_space.items])
-    raw = np.asarray(made.matrix @ shares)
+    raw = np.asarray(built.matrix @ shares)
     for q in (0.0, 0.3, 0.9):
-        values = found.excess(raw, q) + q * people
-        assert (values >= below[found.first] - 1e-6).all()
-        assert (values <= below[found.last] + 1e-6).all()
+        values = result.excess(raw, q) + q * people
+        assert (values >= below[result.first] - 1e-6).all()
+        assert (values <= below[result.last] + 1e-6).all()
         if "coarse" not in name:
             assert np.allclose(values, below[:-1], atol=1e-6)
-    assert found.holders(raw)[0] == pytest.approx(people, abs=1e-6)
-    assert (np.diff(found.first) >= 0).all()
-    assert (np.diff(found.last) >= 0).all()
+    assert result.holders(raw)[0] == pytest.approx(people, abs=1e-6)
+    assert (np.diff(result.first) >= 0).all()
+    assert (np.diff(result.last) >= 0).all()
 
 
 @pytest.mark.parametrize("q", [0.1, 0.5])
 @pytest.mark.parametrize("name", KINDS)
 def test_the_noise_of_a_value_is_that_of_what_is_added_up(name, q):
     """Second route: the covariance of the released values, through the matrix of what is made of them."""
-    space, made = made_for(name)
-    found = cumulative_of(space, made)
-    size = made.query.dimension
-    zero = found.excess(np.zeros(size), q)
-    ways = np.array([found.excess(row, q) - zero for row in np.eye(size)])
-    if isinstance(made.noise, EdgeNoise):
-        covariance = np.asarray(made.noise.plan.covariance.todense())
+    space, built = made_for(name)
+    result = cumulative_of(space, built)
+    size = built.query.dimension
+    zero = result.excess(np.zeros(size), q)
+    ways = np.array([result.excess(row, q) - zero for row in np.eye(size)])
+    if isinstance(built.noise, EdgeNoise):
+        covariance = np.asarray(built.noise.plan.covariance.todense())
     else:
-        covariance = np.eye(size) * (made.noise.distribution.deviation * float(made.noise.scale)) ** 2
+        covariance = np.eye(size) * (built.noise.distribution.deviation * float(built.noise.scale)) ** 2
     variances = np.einsum("ij,ik,kj->j", ways, covariance, ways)
 
     def of(parts):
-        return (parts.counts * parts.scales**2).sum(axis=1) * (1.0 if found.gaussian else 2.0)
+        return (parts.counts * parts.scales**2).sum(axis=1) * (1.0 if result.gaussian else 2.0)
 
-    stated = of(found.noise(q))
+    stated = of(result.noise(q))
     if "apart" in name and "edges" in name:  # the part of people without records is taken at its largest
         assert (stated >= variances * (1.0 - 1e-9)).all()
         assert (stated <= variances * 1.2).all()
     else:
         assert np.allclose(stated, variances, rtol=1e-6)
-    for size, weights, parts in found.windows(q):
+    for size, weights, parts in result.windows(q):
         whole = np.convolve(weights, np.ones(size), "valid")
         mean = np.array([np.convolve(row * weights, np.ones(size), "valid") / whole for row in ways])
         variances = np.einsum("ij,ik,kj->j", mean, covariance, mean)
@@ -109,16 +109,16 @@ def test_sums_of_many_noises_agree_with_those_of_edges():
 
 
 def misses(name, q, level, draws, shrink=1.0):
-    space, made = made_for(name)
-    found, shares = cumulative_of(space, made), shares_of(space)
+    space, built = made_for(name)
+    result, shares = cumulative_of(space, built), shares_of(space)
     below = np.cumsum(shares[: space.records_space.items])
     true = int(np.searchsorted(below, q * below[-1] * (1 - 1e-12)))
-    raw = np.asarray(made.matrix @ shares)
+    raw = np.asarray(built.matrix @ shares)
     zero = Center.from_integers(np.zeros(len(raw), dtype=np.int64))
     wrong = 0
     for seed in range(draws):
-        noise = made.noise.draw(zero, SeededSource(seed)).values
-        first, last = found.interval(raw + noise / shrink, q, level)
+        noise = built.noise.draw(zero, SeededSource(seed)).values
+        first, last = result.interval(raw + noise / shrink, q, level)
         wrong += not first <= true <= last
     return wrong
 
@@ -138,16 +138,16 @@ def test_intervals_that_are_too_narrow_would_be_seen():
 
 @pytest.mark.parametrize("name", ["cells apart", "edges apart", "edges coarse", "levels apart"])
 def test_the_band_holds_the_whole_distribution_function(name):
-    space, made = made_for(name)
-    found, shares = cumulative_of(space, made), shares_of(space)
+    space, built = made_for(name)
+    result, shares = cumulative_of(space, built), shares_of(space)
     held = np.cumsum(shares[: space.records_space.items])
     held /= held[-1]
-    raw = np.asarray(made.matrix @ shares)
+    raw = np.asarray(built.matrix @ shares)
     zero = Center.from_integers(np.zeros(len(raw), dtype=np.int64))
     wrong = 0
     for seed in range(200):
-        _, low, high = found.band(raw + made.noise.draw(zero, SeededSource(seed)).values, 0.2)
-        wrong += bool((low > held[found.last] + 1e-9).any() or (high < held[found.first] - 1e-9).any())
+        _, low, high = result.band(raw + built.noise.draw(zero, SeededSource(seed)).values, 0.2)
+        wrong += bool((low > held[result.last] + 1e-9).any() or (high < held[result.first] - 1e-9).any())
         assert (np.diff(low) >= 0).all()
         assert (np.diff(high) >= 0).all()
     assert wrong <= binom.isf(1e-7, 200, 0.2)

@@ -14,36 +14,38 @@ from scipy.optimize import minimize
 from barrow.errors import ParameterError
 from barrow.mechanisms import MatrixChannel, channel_of
 from barrow.mechanisms.decoding import bayesian_update, nearest_in_simplex
+from barrow.mechanisms.decoding.bayesian import GAP
+from barrow.mechanisms.decoding.grid import discrepancy_map, nearest_map
 from barrow.randomisers import exponential, gkrr, randomised_response
 from barrow.spaces import Clustered, Discrete, Line
 
 
 def exactly(values: list[Fraction]) -> list[Fraction]:
     """The projection in rationals, by trying every number of positive entries: the second route."""
-    for kept in range(1, len(values) + 1):
-        top = sorted(values, reverse=True)[:kept]
-        shift = (sum(top) - 1) / kept
-        found = [max(v - shift, Fraction(0)) for v in values]
-        if sum(found) == 1:
-            return found
+    for subset in range(1, len(values) + 1):
+        top = sorted(values, reverse=True)[:subset]
+        shift = (sum(top) - 1) / subset
+        results = [max(v - shift, Fraction(0)) for v in values]
+        if sum(results) == 1:
+            return results
     raise AssertionError
 
 
 @settings(deadline=None, max_examples=150)
 @given(arrays(np.float64, st.integers(1, 12), elements=st.floats(-5, 5)))
 def test_the_simplex_projection_is_exact(values):
-    found = nearest_in_simplex(values)
-    assert np.allclose(found, [float(v) for v in exactly([Fraction(v) for v in values.tolist()])], atol=1e-12)
-    assert found.sum() == pytest.approx(1.0, abs=1e-12)
-    assert (found >= 0).all()
+    result = nearest_in_simplex(values)
+    assert np.allclose(result, [float(v) for v in exactly([Fraction(v) for v in values.tolist()])], atol=1e-12)
+    assert result.sum() == pytest.approx(1.0, abs=1e-12)
+    assert (result >= 0).all()
 
 
 def test_the_simplex_projection_is_nearer_than_any_other_histogram():
     rng = np.random.default_rng(2)
     values = rng.normal(size=30)
-    found = nearest_in_simplex(values)
+    result = nearest_in_simplex(values)
     for other in rng.dirichlet(np.full(30, 0.2), size=300):
-        assert ((values - found) ** 2).sum() <= ((values - other) ** 2).sum()
+        assert ((values - result) ** 2).sum() <= ((values - other) ** 2).sum()
     histogram = rng.dirichlet(np.ones(30))
     assert np.allclose(nearest_in_simplex(histogram), histogram, atol=1e-15)
     assert np.allclose(nearest_in_simplex(histogram + 1e6), histogram, atol=1e-9)
@@ -128,3 +130,38 @@ def test_wrong_counts_and_starts_are_refused():
     silent = MatrixChannel(np.array([[0.75, 0.25, 0.0], [0.25, 0.75, 0.0]]))
     with pytest.raises(ParameterError, match="impossible"):
         bayesian_update(silent, [1, 1, 1])
+
+
+def test_bayesian_fit():
+    fit = bayesian_update(MatrixChannel(np.array([[0.75, 0.25], [0.25, 0.75]])), [3, 1])
+    assert fit.histogram.round(2).tolist() == [0.94, 0.06]
+    assert fit.gap_upper <= GAP
+
+
+def test_bayesian_update():
+    assert bayesian_update(channel_of(gkrr(Clustered.grid(2, 2, r=0.1), 20)), [70, 10, 10, 10]).histogram.round(
+        2
+    ).tolist() == [0.79, 0.01, 0.1, 0.1]
+
+
+def test_decoded_map():
+    import numpy as np
+
+    assert nearest_map(np.eye(2), [0.75, 0.5]).weights.round(6).tolist() == [0.625, 0.375]
+
+
+def test_nearest_map():
+    import numpy as np
+
+    assert nearest_map(np.array([[1.0, 0.0], [1.0, 1.0]]), [0.25, 1.0]).weights.round(6).tolist() == [0.25, 0.75]
+
+
+def test_nearest_in_simplex():
+    assert nearest_in_simplex([0.75, 0.5, -0.25]).tolist() == [0.625, 0.375, 0.0]
+
+
+def test_discrepancy_map():
+    eye, even = np.eye(4), np.full(4, 0.25)
+    for noise, result in ((0.001, [0.5, 0.3, 0.1, 0.1]), (0.3, [0.3, 0.26, 0.22, 0.22])):
+        fit = discrepancy_map(eye, [0.5, 0.3, 0.1, 0.1], deviation=noise, strongest=1.0, atoms=eye, prior=even)
+        assert fit.weights.round(2).tolist() == result

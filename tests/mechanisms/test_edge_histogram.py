@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from dataclasses import replace
 from fractions import Fraction
 
@@ -15,11 +16,11 @@ from scipy import integrate, stats
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.edge_histogram import edge_histogram
+from barrow.mechanisms.edge_histogram import certified, edge_histogram, reach_upper, spacings
 from barrow.mechanisms.histograms import tree_histogram
 from barrow.noise import Center, rounded_edges
 from barrow.noise.source import SeededSource
-from barrow.privacy import KNormNoise, Model
+from barrow.promises import KNormNoise, Model
 from barrow.queries import hats, query_from_spec
 from barrow.spaces import (
     Circle,
@@ -49,7 +50,7 @@ def copies(plan, center, count, seed):
     graph = plan.graph
     shift = np.arange(count)[:, None] * graph.nodes
     edges = np.arange(count)[:, None, None] * graph.edges
-    found = rounded_edges(
+    result = rounded_edges(
         Center.from_integers(np.tile(np.array([int(2 * x) for x in center]), count), 2),
         (shift + graph.tails).ravel(),
         (shift + graph.heads).ravel(),
@@ -59,7 +60,7 @@ def copies(plan, center, count, seed):
         turns=None if plan.faces is None else np.tile(graph.face_signs, (count, 1)),
         source=SeededSource(seed),
     )
-    return found.values.reshape(count, graph.nodes)
+    return result.values.reshape(count, graph.nodes)
 
 
 def test_two_items_are_private_cell_by_cell():
@@ -307,3 +308,28 @@ def test_wrong_arguments_are_refused(name):
     make, pattern = WRONG[name]
     with pytest.raises(ParameterError, match=pattern):
         make()
+
+
+def test_certified():
+    assert (
+        repr(certified(Line(0, 2, step=1, cells=True), NeighbourGraph(2, [0], [1], [0.5])))
+        == "NeighbourGraph(2 nodes, 1 edges)"
+    )
+    with pytest.raises(
+        ParameterError,
+        match=re.escape(
+            "Along the graph, items 0 and 1 are 0.75 apart, but 0.5 in the space.\n"
+            "  allowed: a graph whose paths are no longer than the space's distances\n"
+            "  fix:     space.graph(), or spaces.certified_graph(space, tails, heads)"
+        ),
+    ):
+        certified(Line(0, 2, step=1, cells=True), NeighbourGraph(2, [0], [1], [0.75]))
+
+
+def test_reach_upper():
+    line = Line(0, 4, step=1, cells=True)
+    assert round(reach_upper(line, line.graph()), 9) == 0.75
+
+
+def test_spacings():
+    assert spacings(Line(0, 1, step=1 / 16)) == [0.234375, 0.15625, 0.1171875, 0.08522727272727272, None]

@@ -18,6 +18,8 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.edge_intervals import (
+    RegionInterval,
+    any_region_miss,
     chosen_region_interval,
     half_width,
     node_weights,
@@ -25,7 +27,8 @@ from barrow.mechanisms.edge_intervals import (
     region_interval,
     simple_region_miss,
 )
-from barrow.mechanisms.edge_sums import EdgeSum, _log_equal_tail, equal_half_width
+from barrow.mechanisms.edge_noise import node_half_widths
+from barrow.mechanisms.edge_sums import EdgeSum, _log_equal_tail, equal_half_width, laplace_half_widths
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
@@ -62,13 +65,13 @@ def test_half_widths_of_equal_scales_are_those_on_paper():
 def test_the_convolution_is_safe_and_close(scales):
     noise = EdgeSum(np.array(scales))
     # Distinct scales that hardly differ force the convolution, and may only be wider.
-    found = EdgeSum(np.array(scales) * (1.0 + 1e-7 * np.arange(len(scales)))).half_width(0.05)
+    result = EdgeSum(np.array(scales) * (1.0 + 1e-7 * np.arange(len(scales)))).half_width(0.05)
     sample = np.abs(np.random.default_rng(1).laplace(size=(400_000, len(scales))) @ np.array(scales))
-    missed = float((sample > found).mean())
+    missed = float((sample > result).mean())
     assert 0.047 < missed <= 0.0505
     assert noise.deviation**2 == pytest.approx(2 * sum(s * s for s in scales))
     if len(set(scales)) == 1:
-        assert noise.half_width(0.05) <= found <= 1.01 * noise.half_width(0.05)
+        assert noise.half_width(0.05) <= result <= 1.01 * noise.half_width(0.05)
 
 
 @settings(deadline=None, max_examples=25)
@@ -141,8 +144,8 @@ def test_coarse_nodes_hold_a_region_between_inner_and_outer_weights():
     source = SeededSource(2)
     held, times = 0, often(100, 300)
     for _ in range(times):
-        found = region_interval(plan, hats.T @ truth + drawn(plan, source), region)
-        held += found.low <= truth[region].sum() <= found.high
+        result = region_interval(plan, hats.T @ truth + drawn(plan, source), region)
+        held += result.low <= truth[region].sum() <= result.high
     assert held >= 0.95 * times
 
 
@@ -254,9 +257,9 @@ def test_the_line_floor_is_the_optimum_over_all_mechanisms(k):
                 row[i * size + o], row[j * size + o] = 1.0, -math.exp(rate / k**2)
                 rows.append(row)
     equal = np.kron(np.eye(size), np.ones(size))
-    found = linprog(far.ravel() / size, A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=equal, b_eq=np.ones(size))
-    assert found.fun == pytest.approx((1 / k) / (1 + math.exp(rate / k**2)), rel=1e-6)
-    assert line_floor(rate) >= found.fun * (1 - 1e-6)
+    result = linprog(far.ravel() / size, A_ub=np.array(rows), b_ub=np.zeros(len(rows)), A_eq=equal, b_eq=np.ones(size))
+    assert result.fun == pytest.approx((1 / k) / (1 + math.exp(rate / k**2)), rel=1e-6)
+    assert line_floor(rate) >= result.fun * (1 - 1e-6)
 
 
 def test_floors_are_those_on_paper_and_scale():
@@ -279,7 +282,7 @@ def test_the_series_agrees_with_numerical_inversion(reports):
     """Gil-Pelaez's integral for the tail of Laplace variables and a rectangle's cycle: the level is kept, closely."""
     from scipy.integrate import quad
 
-    from barrow.noise.additive.edges import cones
+    from barrow.noise.additive.graph_noise import cones
 
     scales, turn, lengths = np.array([0.7, 1.3]), np.array([1.0, -1.0, 0.5, -0.5]), (1.0, 2.0, 1.0, 2.0)
     noise = EdgeSum(scales, turn[None, :], np.array([lengths]), reports=reports)
@@ -298,3 +301,58 @@ def test_the_series_agrees_with_numerical_inversion(reports):
         x = noise.half_width(level)
         tail = 1 - 2 / math.pi * quad(lambda t, x=x: phi(t) * math.sin(t * x) / t, 0, 200, limit=2000)[0]
         assert 0.995 * level - 1e-6 < tail <= level + 1e-6
+
+
+def test_region_interval():
+    assert RegionInterval(0.2, 0.4, 0.3, 4).around(0.5).estimate == 0.4
+
+
+def test_noise_of():
+    plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1)
+    # one boundary, of length 1/4
+    assert noise_of(plan, [1, 1, 0, 0]).scales.round(6).tolist() == [4.0]
+
+
+def test_half_width():
+    plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1000)
+    # ln 20 times 0.004
+    assert round(half_width(plan, [1, 1, 0, 0]), 6) == 0.011983
+
+
+def test_region_interval_of_edge_intervals():
+    line = Line(0, 8, step=1, cells=True)
+    plan = edge_histogram(line, 25, users=1000)
+    sample = plan.draw(UserCounts.of_users(line, [[0, 1, 6]] * 1000).center(plan.query))
+    result = region_interval(plan, sample.values, [0, 1, 2, 3])
+    assert result.boundary == 1
+    assert 0.6 < result.low < result.high < 0.7
+    assert round(result.high - result.low, 3) == 0.002
+
+
+def test_simple_region_miss():
+    plan = edge_histogram(Euclidean([0, 0], [1, 1], step=1 / 8), 25, users=1000)
+    assert simple_region_miss(plan, 8) < 1e-7
+
+
+def test_any_region_miss():
+    assert any_region_miss(10, 2) < 0.05 / 45
+
+
+def test_node_half_widths():
+    plan = edge_histogram(Line(0, 4, step=1, cells=True), 1, users=1000)
+    # one edge, or two
+    assert node_half_widths(plan).round(5).tolist() == [0.01198, 0.01646, 0.01646, 0.01198]
+
+
+def test_laplace_half_widths():
+    assert laplace_half_widths(np.array([[1.0, 1.0], [1.0, 2.0]]), 0.05).round(2).tolist() == [4.11, 6.55]
+
+
+def test_equal_half_width():
+    assert [round(equal_half_width(k, 0.05), 3) for k in (1, 2, 4, 16, 64)] == [2.996, 4.113, 5.693, 11.163, 22.211]
+
+
+def test_node_weights():
+    inner, outer = node_weights(edge_histogram(Line(0, 8, step=1), 1, users=1, spacing=4), [0, 1, 2, 3, 4])
+    assert inner.tolist() == [1.0, 0.0, 0.0]
+    assert outer.tolist() == [1.0, 1.0, 0.0]

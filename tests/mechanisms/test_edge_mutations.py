@@ -28,7 +28,7 @@ import pytest
 
 from barrow.mechanisms import edge_intervals, edge_sums, tree_shares
 from barrow.mechanisms.edge_histogram import EdgeHistogram
-from barrow.noise.additive import edges
+from barrow.noise.additive import graph_noise
 from barrow.spaces import Space
 
 
@@ -49,13 +49,13 @@ def test_cheaper_samples(monkeypatch, price):
 
 
 def test_longer_edges(monkeypatch):
-    made = Space.graph
+    built = Space.graph
 
     def longer(self, spacing=None):
-        graph = made(self, spacing)
-        found = replace(graph, lengths=graph.lengths * 1.01)
-        object.__setattr__(found, "proved_for", self)
-        return found
+        graph = built(self, spacing)
+        result = replace(graph, lengths=graph.lengths * 1.01)
+        object.__setattr__(result, "proved_for", self)
+        return result
 
     monkeypatch.setattr(Space, "graph", longer)
     tests = importlib.import_module("tests.spaces.test_graphs")
@@ -66,54 +66,54 @@ def test_longer_edges(monkeypatch):
 
 
 def test_two_numbers_for_one_edge(monkeypatch):
-    made = edges.NodeSums._floats
+    built = graph_noise.NodeSums._floats
 
     def apart(self, drawn):
-        found = made(self, drawn)
+        result = built(self, drawn)
         own = drawn.values / self.lengths
         other = -own[::-1]  # as independent of what the heads get as another draw, but for two edges
-        return replace(found, values=found.values + np.bincount(self.tails, own - other, self.nodes))
+        return replace(result, values=result.values + np.bincount(self.tails, own - other, self.nodes))
 
-    monkeypatch.setattr(edges.NodeSums, "_floats", apart)
+    monkeypatch.setattr(graph_noise.NodeSums, "_floats", apart)
     assert noticed("noise.additive.test_edges", "test_both_ends_use_one_number")
 
 
 def test_bounds_that_are_too_small(monkeypatch):
-    made = edges.NodeSums._floats
+    built = graph_noise.NodeSums._floats
 
     def trusting(self, drawn):
-        found = made(self, drawn)
-        return replace(found, error=found.error * 1e-4)
+        result = built(self, drawn)
+        return replace(result, error=result.error * 1e-4)
 
-    monkeypatch.setattr(edges.NodeSums, "_floats", trusting)
+    monkeypatch.setattr(graph_noise.NodeSums, "_floats", trusting)
     assert noticed("noise.additive.test_edges", "test_floats_are_within_their_bound_of_balls")
 
 
 def test_faces_as_four_edges_in_the_covariance(monkeypatch):
-    made = EdgeHistogram.covariance.func
+    built = EdgeHistogram.covariance.func
 
     def plain(self):
-        return made(replace(self, blocks="edges"))
+        return built(replace(self, blocks="edges"))
 
     monkeypatch.setattr(EdgeHistogram, "covariance", property(plain))
     assert noticed("mechanisms.test_edge_histogram", "test_covariance_is_that_of_the_noise", "faces")
 
 
 def test_narrow_intervals(monkeypatch):
-    made = edge_sums.EdgeSum.half_width
-    monkeypatch.setattr(edge_sums.EdgeSum, "half_width", lambda self, level: 0.92 * made(self, level))
+    built = edge_sums.EdgeSum.half_width
+    monkeypatch.setattr(edge_sums.EdgeSum, "half_width", lambda self, level: 0.92 * built(self, level))
     assert noticed("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")
     assert noticed("mechanisms.test_edge_intervals", "test_the_convolution_is_safe_and_close", [0.3, 1.0, 2.0, 5.0])
 
 
 def test_faces_as_edges_in_intervals(monkeypatch):
-    made = edge_sums.EdgeSum.half_width
+    built = edge_sums.EdgeSum.half_width
 
     def alone(self, level):
         if self.cycles is None or not len(self.cycles):
-            return made(self, level)
+            return built(self, level)
         sizes = np.abs(self.cycles / self.lengths / self.rate).ravel()
-        return made(edge_sums.EdgeSum(np.concatenate([self.scales, sizes[sizes > 0]])), level)
+        return built(edge_sums.EdgeSum(np.concatenate([self.scales, sizes[sizes > 0]])), level)
 
     monkeypatch.setattr(edge_sums.EdgeSum, "half_width", alone)
     assert noticed("mechanisms.test_edge_intervals", "test_intervals_of_faces_cover_what_they_say")

@@ -32,25 +32,25 @@ def releases(plan: FrequencyEstimator, draws: int, seed: int = 3):
 def test_the_estimate_is_unbiased_and_the_reports_are_not():
     plan = estimator()
     counts = np.array(list(releases(plan, 400)))
-    found = np.array([plan.estimate(c) for c in counts])
-    assert np.allclose(found.sum(axis=1), 1.0)
+    result = np.array([plan.estimate(c) for c in counts])
+    assert np.allclose(result.sum(axis=1), 1.0)
     # Six standard errors of the mean, by the exact covariance.
     deviations = np.sqrt(np.diag(plan.error.covariance(plan.reports, LAW)) / 400)
-    assert (np.abs(found.mean(axis=0) - LAW) < 6 * deviations + 1e-12).all()
+    assert (np.abs(result.mean(axis=0) - LAW) < 6 * deviations + 1e-12).all()
     assert (np.abs(counts.mean(axis=0) / plan.reports - LAW) > 6 * deviations).any()
-    assert (found < 0).any()
+    assert (result < 0).any()
 
 
 def test_the_empirical_covariance_is_the_stated_one():
     plan = estimator(15)
-    found = np.array([plan.estimate(c) for c in releases(plan, 1000, seed=9)])
+    result = np.array([plan.estimate(c) for c in releases(plan, 1000, seed=9)])
     some = LAW > 0
-    found, stated = found[:, some], plan.error.covariance(plan.reports, LAW)[np.ix_(some, some)]
-    ratio = found.var(axis=0) / np.diag(stated)
+    result, stated = result[:, some], plan.error.covariance(plan.reports, LAW)[np.ix_(some, some)]
+    ratio = result.var(axis=0) / np.diag(stated)
     assert (np.abs(ratio - 1) < 6 * np.sqrt(2 / 1000)).all()
     # The check can fail: without the last term of the formula the variances would be too large.
     without = np.diag(stated) + LAW[some] / plan.reports
-    assert (np.abs(found.var(axis=0) / without - 1) > 6 * np.sqrt(2 / 1000)).any()
+    assert (np.abs(result.var(axis=0) / without - 1) > 6 * np.sqrt(2 / 1000)).any()
 
 
 def test_the_mean_over_users_is_the_histogram_of_all_reports():
@@ -209,9 +209,9 @@ def test_whole_counts_add_up():
     rng = np.random.default_rng(1)
     for total in (1, 7, 1000, 10**12 + 1):
         law = rng.dirichlet(np.ones(9))
-        found = whole_counts(law, total)
-        assert int(found.sum()) == total
-        assert (np.abs(found - law * total) <= 1 + 1e-3).all()
+        result = whole_counts(law, total)
+        assert int(result.sum()) == total
+        assert (np.abs(result - law * total) <= 1 + 1e-3).all()
 
 
 @pytest.mark.parametrize(("shape", "r", "expected"), [((10, 10), 0.05, 0.080), ((5, 4), 0.02, 0.027)])
@@ -219,22 +219,26 @@ def test_the_errors_known_for_the_local_model(shape, r, expected):
     """n = 1e4 people of 1e3 items at alpha = 25, delta = 1e-9, which the flow accountant gives alpha0 = 0.0904."""
     space = Clustered.grid(*shape, r=r)
     plan = FrequencyEstimator(item_wise(gkrr(space, "0.0904"), items=1000, users=10**4))
-    rng, found = np.random.default_rng(11), []
+    rng, results = np.random.default_rng(11), []
     for _ in range(24):
         held = rng.multinomial(plan.reports, rng.dirichlet(np.ones(space.items)))
         counts = sum(rng.multinomial(c, row) for c, row in zip(held, plan.channel.matrix(), strict=True))
-        found.append(emd(space, plan.decode(counts), held / plan.reports))
-    assert np.mean(found) == pytest.approx(expected, rel=0.12)
+        results.append(emd(space, plan.decode(counts), held / plan.reports))
+    assert np.mean(results) == pytest.approx(expected, rel=0.12)
 
 
 def test_samples_add_their_own_error_and_the_bound_covers_it():
     """With almost no randomiser the samples are all there is: their error is seen, and predicted from above."""
     space = Clustered.grid(3, 4, r=0.2)
-    made = item_wise(gkrr(space, 15), items=5, users=20)
-    plain, sampled = FrequencyEstimator(made, how="none"), FrequencyEstimator(made, how="none", sampled=True)
+    built = item_wise(gkrr(space, 15), items=5, users=20)
+    plain, sampled = FrequencyEstimator(built, how="none"), FrequencyEstimator(built, how="none", sampled=True)
     assert sampled.predicted_error() > plain.predicted_error()
     assert sampled.error_upper > plain.error_upper
     uniform = np.full(space.items, 1.0 / space.items)
     seen = simulate(sampled, uniform, 200).mean
     assert 3 * simulate(plain, uniform, 200).mean < seen <= sampled.predicted_error()
     assert sampled.predicted_error() < 4 * seen
+
+
+def test_whole_counts():
+    assert whole_counts(np.array([0.5, 0.25, 0.25]), 7).tolist() == [3, 2, 2]

@@ -53,8 +53,8 @@ def skewed(k: int) -> np.ndarray:
 def errors(randomiser, held: np.ndarray, draws: int, seed: int = 1) -> np.ndarray:
     """The errors of the unbiased estimate in ``draws`` releases by the randomiser itself."""
     channel, source, total = channel_of(randomiser), SeededSource(seed), int(held.sum())
-    found = np.array([channel.inverse(randomiser.from_counts(held, source=source) / total) for _ in range(draws)])
-    difference = found - held / total
+    result = np.array([channel.inverse(randomiser.from_counts(held, source=source) / total) for _ in range(draws)])
+    difference = result - held / total
     return np.asarray(kr_norm(randomiser.space, difference - difference.mean(axis=1, keepdims=True)))
 
 
@@ -125,12 +125,12 @@ def test_the_prediction_is_within_a_tenth_of_a_simulation(name):
     draws = 200 if space.items > 4 else 1500  # errors of few edges vary more
     for reports, law in ((20_000, np.full(space.items, 1 / space.items)), (2000, skewed(space.items))):
         held = whole_counts(law, reports)
-        found = errors(randomiser, held, draws)
+        result = errors(randomiser, held, draws)
         predicted = error.expected(reports, held / reports)
-        assert abs(found.mean() - predicted) < 0.1 * predicted
+        assert abs(result.mean() - predicted) < 0.1 * predicted
         # The check has power: a variance that is wrong by a half would be seen.
-        assert abs(found.mean() - predicted * math.sqrt(1.5)) > 0.1 * predicted
-        assert found.mean() < error.expected_upper(reports)
+        assert abs(result.mean() - predicted * math.sqrt(1.5)) > 0.1 * predicted
+        assert result.mean() < error.expected_upper(reports)
 
 
 @pytest.mark.parametrize("alpha0", [0.05, 0.5, 1.2, 2, 4, 9])
@@ -164,11 +164,11 @@ def test_theorem_6_5_against_its_own_norms():
 def test_the_theorems_are_above_simulations(alpha0):
     randomiser = gkrr(GRID, str(alpha0))
     held = whole_counts(skewed(20), 5000)
-    found = errors(randomiser, held, 100).mean()
+    result = errors(randomiser, held, 100).mean()
     channel = channel_of(randomiser)
-    assert found < EstimateError(GRID, channel).expected_upper(5000)
-    assert found < general_utility_upper(GRID, channel, reports=5000)
-    assert found < gkrr_utility_upper(clusters=5, inside=4, r=0.05, alpha0=alpha0, reports=5000)
+    assert result < EstimateError(GRID, channel).expected_upper(5000)
+    assert result < general_utility_upper(GRID, channel, reports=5000)
+    assert result < gkrr_utility_upper(clusters=5, inside=4, r=0.05, alpha0=alpha0, reports=5000)
 
 
 def test_a_step_of_the_papers_proof_is_false_and_its_conclusion_true():

@@ -50,11 +50,11 @@ def test_every_decoder_gives_a_histogram_and_mends_the_noise(name):
     for seed in range(4):
         space, plan, truth, values = released(name, seed=seed)
         for how in HOW:
-            found = decode(plan.decoder, values, how)
-            assert found.shape == (space.items,)
-            assert (found >= 0).all()
-            assert found.sum() == pytest.approx(1.0, abs=1e-9)
-            errors[how].append(float(emd(space, found / found.sum(), truth)))
+            result = decode(plan.decoder, values, how)
+            assert result.shape == (space.items,)
+            assert (result >= 0).all()
+            assert result.sum() == pytest.approx(1.0, abs=1e-9)
+            errors[how].append(float(emd(space, result / result.sum(), truth)))
     blind = float(emd(space, np.full(space.items, 1 / space.items), truth))
     for how in HOW:
         assert np.mean(errors[how]) < max(2.2 * plan.noise_cost_upper, blind)
@@ -67,9 +67,9 @@ def test_the_discrepancy_of_noise_is_that_of_its_freedom(name):
     noise = NodeCovariance(plan.covariance)
     zero = Center.from_integers(np.zeros(plan.graph.nodes, dtype=np.int64))
     source = SeededSource(3)
-    found = np.mean([noise.discrepancy(plan.draw(zero, source).values) for _ in range(300)])
+    result = np.mean([noise.discrepancy(plan.draw(zero, source).values) for _ in range(300)])
     freedom = plan.graph.nodes - 1
-    assert found == pytest.approx(freedom, rel=0.15)
+    assert result == pytest.approx(freedom, rel=0.15)
     # By the pseudo-inverse.
     values = RNG.normal(size=plan.graph.nodes)
     values -= values.mean()
@@ -90,11 +90,11 @@ def test_least_squares_is_that_of_a_general_solver(name):
         r = y - hats.T @ g
         return 0.5 * r @ dense @ r, -hats @ (dense @ r)
 
-    found, steps = least_squares(plan.covariance.tocsr(), decoder.weights, y)
+    result, steps = least_squares(plan.covariance.tocsr(), decoder.weights, y)
     assert steps < 40
-    ours, slope = cost(found)
+    ours, slope = cost(result)
     # No histogram is better by more than the Frank-Wolfe gap, and that is small.
-    assert slope @ found - slope.min() <= 1e-3 * space.items
+    assert slope @ result - slope.min() <= 1e-3 * space.items
     other = minimize(
         cost,
         np.full(space.items, 1 / space.items),
@@ -115,10 +115,10 @@ def test_the_nearest_histogram_is_that_of_a_linear_programme_and_keeps_its_bound
     hats = csr_array(decoder.weights)
     costs = np.concatenate([g.lengths, g.lengths, np.zeros(space.items)])
     best = linprog(costs, A_eq=hstack([g.incidence, -g.incidence, hats.T]), b_eq=y, method="highs").fun
-    found = decoder.nearest(values)
-    ours = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, y - hats.T @ found).upper
+    result = decoder.nearest(values)
+    ours = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, y - hats.T @ result).upper
     noise = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, y - hats.T @ truth).upper
-    off = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, hats.T @ (found - truth)).upper
+    off = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, hats.T @ (result - truth)).upper
     assert best * (1 - 1e-6) <= ours <= 1.03 * best + 1e-9
     assert off <= 2.03 * noise
 
@@ -127,30 +127,30 @@ def test_the_nearest_histogram_is_that_of_a_linear_programme_and_keeps_its_bound
 def test_the_smooth_map_is_near_the_minimiser_that_it_claims(name):
     _, plan, _, values = released(name)
     decoder = plan.decoder
-    found = decoder.smooth(values)
+    result = decoder.smooth(values)
     y = decoder.checked(values)
     # One sparse factorisation: half the gradient's square by C^+ is the duality gap.
-    gradient = plan.covariance @ found.dual - y + decoder.weights.T @ found.weights
-    away = np.sqrt(0.5 * NodeCovariance(plan.covariance.tocsr()).discrepancy(gradient) / (2.0 * found.strength))
+    gradient = plan.covariance @ result.dual - y + decoder.weights.T @ result.weights
+    away = np.sqrt(0.5 * NodeCovariance(plan.covariance.tocsr()).discrepancy(gradient) / (2.0 * result.strength))
     assert away < 0.2
     dual = decoder.dual(y, decoder.scales.prior)
-    exact = dual.fit(found.strength, 1e-6)
-    assert 0.5 * np.abs(exact.weights - found.weights).sum() <= away + 1e-6
+    exact = dual.fit(result.strength, 1e-6)
+    assert 0.5 * np.abs(exact.weights - result.weights).sum() <= away + 1e-6
     # The primal objective of the exact one, by the pseudo-inverse and without the dual.
     dense = np.linalg.pinv(plan.covariance.toarray(), rcond=1e-10)
     prior = decoder.scales.prior
 
     def primal(mixture):
         r = y - decoder.weights.T @ decoder.scales.spread(mixture)
-        return 0.5 * r @ dense @ r + found.strength * float((mixture * np.log(mixture / prior)).sum())
+        return 0.5 * r @ dense @ r + result.strength * float((mixture * np.log(mixture / prior)).sum())
 
-    best = dual.mixture(exact.dual, found.strength)
+    best = dual.mixture(exact.dual, result.strength)
     value = primal(np.maximum(best, 1e-300))
     for seed in range(20):
         other = np.random.default_rng(seed).dirichlet(np.full(len(best), 0.5))
         assert value <= primal(np.maximum(0.99 * best + 0.01 * other, 1e-300)) + 1e-6 * abs(value)
     shift = 0.5 * inner(exact.dual, dual.covaried(exact.dual)) * 2 / (plan.graph.nodes - 1)
-    assert found.discrepancy == pytest.approx(shift, rel=0.1)
+    assert result.discrepancy == pytest.approx(shift, rel=0.1)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -183,9 +183,9 @@ def test_a_map_of_many_cells_is_quick_and_near():
     truth = np.exp(-((square.points - 0.4) ** 2).sum(axis=1) / 0.02)
     truth /= truth.sum()
     noise = plan.draw(Center.from_integers(np.zeros(plan.graph.nodes, dtype=np.int64)), SeededSource(1)).values
-    found = plan.decoder.smooth(truth + noise)
-    assert found.steps < 1500
-    assert 0.5 * np.abs(found.weights - truth).sum() < 0.05
+    result = plan.decoder.smooth(truth + noise)
+    assert result.steps < 1500
+    assert 0.5 * np.abs(result.weights - truth).sum() < 0.05
 
 
 def test_bad_values_are_refused_and_answers_decode():
@@ -199,6 +199,33 @@ def test_bad_values_are_refused_and_answers_decode():
     ):
         with pytest.raises(ParameterError):
             call()
-    drawn = plan.draw(UserCounts.of_users(space, [[3]] * 400).center(plan.query))
+    sample = plan.draw(UserCounts.of_users(space, [[3]] * 400).center(plan.query))
     for how in ("auto", "nearest"):
-        assert plan.decoder.decode(drawn.values, how).argmax() == 3
+        assert plan.decoder.decode(sample.values, how).argmax() == 3
+
+
+def test_graph_decoder():
+    path = NeighbourGraph(8, range(7), range(1, 8), [1 / 8] * 7)
+    covariance = 2e-07 * path.incidence @ path.incidence.T
+    decoder = GraphDecoder(path, 8, covariance, cost=0.0003)
+    assert decoder.decode([0.5, 0.1, 0.0, 0.0, 0.1, 0.1, 0.1, 0.1]).round(2).tolist() == [
+        0.5,
+        0.1,
+        0.0,
+        0.0,
+        0.1,
+        0.1,
+        0.1,
+        0.1,
+    ]
+
+
+def test_graph_scales():
+    line = NeighbourGraph(8, range(7), range(1, 8), [1 / 8] * 7)
+    scales = graph_scales(line)
+    assert scales.counts == (8, 4)
+    assert scales.spread(np.eye(scales.atoms)[-1]).tolist() == [0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125, 0.125]
+
+
+def test_graph_scales_of_graph_scales():
+    assert graph_scales(NeighbourGraph(4, [0, 0, 0], [1, 2, 3], [0.5] * 3)).counts == (4,)

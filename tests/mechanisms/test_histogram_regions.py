@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from barrow.cli.main import main
 from barrow.errors import ParameterError
-from barrow.local import Client, Server, Survey
+from barrow.local import LocalClient, Server, Survey
 from barrow.mechanisms.edge_intervals import any_region_miss
 from barrow.mechanisms.edge_sums import EdgeSum, equal_half_width
 from barrow.mechanisms.histogram_regions import ReleasedShares
@@ -77,13 +77,13 @@ def test_sides_of_a_tree_are_the_cheapest_of_all(name):
 def test_intervals_cover_as_often_as_they_say(name, kind, noise, model):
     space, users = SPACES[name], 40
     delta = 1e-6 if noise == "gaussian" else 0
-    made = histogram_noise(space, kind, 8, delta, users=users, model=model, noise=noise)
+    built = histogram_noise(space, kind, 8, delta, users=users, model=model, noise=noise)
     truth = np.random.default_rng(2).dirichlet(np.ones(space.items))
-    source, zero = SeededSource(3), Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64))
+    source, zero = SeededSource(3), Center.from_integers(np.zeros(built.query.dimension, dtype=np.int64))
     regions = [np.array(bits) for bits in product([False, True], repeat=space.items)][1:-1]
-    clean = made.matrix @ truth
-    noisy = {"scale": float(made.noise.scale), "grid": float(made.noise.grid), "gaussian": noise == "gaussian"}
-    still = ReleasedShares(space, kind, clean * made.factors, **noisy, reports=made.reports)
+    clean = built.matrix @ truth
+    noisy = {"scale": float(built.noise.scale), "grid": float(built.noise.grid), "gaussian": noise == "gaussian"}
+    still = ReleasedShares(space, kind, clean * built.factors, **noisy, reports=built.reports)
     along = still._cells if still.along is None else still.along.region
     held: dict[float, list[bool]] = {0.05: [], 0.5: []}
     tried = regions[::5]
@@ -91,12 +91,12 @@ def test_intervals_cover_as_often_as_they_say(name, kind, noise, model):
     factors = [np.abs(signs * still._factors) for _, signs in sums]
     widths = {level: [still._half_width(f[f != 0], level) for f in factors] for level in held}
     for _ in range(60):
-        drawn = np.mean([made.noise.draw(zero, source).values for _ in range(made.reports)], axis=0)
-        shares = (clean + drawn) * made.factors
+        sample = np.mean([built.noise.draw(zero, source).values for _ in range(built.reports)], axis=0)
+        shares = (clean + sample) * built.factors
         for i, inside in enumerate(tried):
             off = abs(sums[i][0] + sums[i][1] @ shares - truth[inside].sum())
-            for level, found in held.items():
-                found.append(off <= widths[level][i])
+            for level, result in held.items():
+                result.append(off <= widths[level][i])
     assert 0.9 < np.mean(held[0.05]) <= 1.0
     assert 0.35 < np.mean(held[0.5]) < 0.65  # half widths at another level are narrower, and miss as often
 
@@ -139,22 +139,22 @@ def test_local_reports_have_regions_too(tmp_path, capsys):
     survey = Survey(study)
     server = Server(survey)
     for i in range(25):
-        client = Client(survey, memory=tmp_path / f"{i}.json")
+        client = LocalClient(survey, memory=tmp_path / f"{i}.json")
         assert server.add(client.report(ids=[i % 16])) is None
     result = server.result()
-    found = result.region(space.labels[:8])
-    assert 0.0 <= found.low <= found.high <= 1.0
+    outcome = result.region(space.labels[:8])
+    assert 0.0 <= outcome.low <= outcome.high <= 1.0
     wider = result.region(space.labels[:8], looked=True)
-    assert wider.high - wider.low >= found.high - found.low
+    assert wider.high - wider.low >= outcome.high - outcome.low
     assert result.known_shares.reports == 25
     study.write(tmp_path / "study.toml")
     (tmp_path / "collected.json").write_text(json.dumps(result.to_json()))
-    asked = ["--study", str(tmp_path / "study.toml"), "--json", "--items", ";".join(space.labels[:8])]
+    texts = ["--study", str(tmp_path / "study.toml"), "--json", "--items", ";".join(space.labels[:8])]
     with pytest.raises(SystemExit) as ended:
-        main(["region", str(tmp_path / "collected.json"), *asked])
+        main(["region", str(tmp_path / "collected.json"), *texts])
     assert ended.value.code == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["low"], said["high"], said["items"]) == (found.low, found.high, 8)
+    data = json.loads(capsys.readouterr().out)
+    assert (data["low"], data["high"], data["items"]) == (outcome.low, outcome.high, 8)
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(SystemExit) as ended:
         main(["region", str(tmp_path / "other.json"), "--study", str(tmp_path / "study.toml"), "--items", "x"])

@@ -37,12 +37,12 @@ def exact_rates(truth, miss, narrower=1.0):
     two, one = 0.0, 0.0
     for places in product(range(len(ATOMS)), repeat=len(truth)):
         chance = float(np.prod(LAW[list(places)]))
-        found = standing_out(truth + ATOMS[list(places)] / 100, widths, miss)
-        missed = (truth < found.low - 1e-12) | (truth > found.high + 1e-12)
-        if found.out.any():
-            two += chance * missed[found.out].mean()
-        if not found.out.all():
-            one += chance * missed[~found.out].mean()
+        result = standing_out(truth + ATOMS[list(places)] / 100, widths, miss)
+        missed = (truth < result.low - 1e-12) | (truth > result.high + 1e-12)
+        if result.out.any():
+            two += chance * missed[result.out].mean()
+        if not result.out.all():
+            one += chance * missed[~result.out].mean()
     return two, one
 
 
@@ -62,13 +62,13 @@ def test_narrower_intervals_would_be_seen():
 @given(st.lists(st.floats(-3, 30), min_size=1, max_size=12))
 def test_the_rule_is_that_of_benjamini_and_hochberg(values):
     shares, many = np.array(values), len(values)
-    found = standing_out(shares / 100, lambda rate: np.full(many, np.log(1 / rate)) / 100, 0.05)
+    result = standing_out(shares / 100, lambda rate: np.full(many, np.log(1 / rate)) / 100, 0.05)
     p = np.where(shares > 0, np.exp(-np.maximum(shares, 0)) / 2, 1.0)
     ranks = np.sort(p) <= 0.025 * np.arange(1, many + 1) / many
     count = int(np.flatnonzero(ranks).max()) + 1 if ranks.any() else 0
     near = np.abs(np.sort(p) / (0.025 * np.arange(1, many + 1) / many) - 1) < 1e-9
     if not near.any():
-        assert int(found.out.sum()) == count
+        assert int(result.out.sum()) == count
 
 
 TOWN = Earth(box=(40.0, -74.0, 40.4, -73.4), cell=2)
@@ -86,15 +86,15 @@ MADE = {
 
 
 def skewed(items, seed):
-    found = np.random.default_rng(seed).dirichlet(np.full(items, 0.3))
-    return np.where(found < 0.002, 0.0, found) / found[found >= 0.002].sum()
+    result = np.random.default_rng(seed).dirichlet(np.full(items, 0.3))
+    return np.where(result < 0.002, 0.0, result) / result[result >= 0.002].sum()
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_intervals_cover_on_every_mechanism(name):
-    made = MADE[name]()
-    truth, releases = skewed(made.space.items, 5), 60
-    figures = measure(made, truth, releases, 21).figures()
+    built = MADE[name]()
+    truth, releases = skewed(built.space.items, 5), 60
+    figures = measure(built, truth, releases, 21).figures()
     for sort in ("standing_out", "busiest", "nonzero", "limits"):
         if sort in figures:
             many, held = figures[sort]["count"], figures[sort]["held"]
@@ -109,12 +109,12 @@ def test_intervals_cover_on_every_mechanism(name):
 @pytest.mark.parametrize("name", ["cells", "levels", "tree", "line", "edges"])
 def test_half_widths_of_items_are_not_idle(name):
     """At a miss rate of a tenth, a tenth of all noises is beyond: a width of another law would be seen."""
-    made = MADE[name]()
-    clean = np.zeros(made.query.dimension)
-    law, source, beyond = ReleasedShares.of(made.space, made, clean), SeededSource(8), []
+    built = MADE[name]()
+    clean = np.zeros(built.query.dimension)
+    law, source, beyond = ReleasedShares.of(built.space, built, clean), SeededSource(8), []
     middle, wide = law.item_shares(), law.item_widths(0.1)
     for _ in range(300):
-        off = ReleasedShares.of(made.space, made, released(made, clean, source)).item_shares() - middle
+        off = ReleasedShares.of(built.space, built, released(built, clean, source)).item_shares() - middle
         beyond.append(np.abs(off) > wide)
     assert 0.08 < np.mean(beyond) < 0.115
     assert np.mean(beyond, axis=0).max() < 0.2
@@ -122,51 +122,51 @@ def test_half_widths_of_items_are_not_idle(name):
 
 def test_no_cell_of_a_coarse_map_has_two_ends_and_limits_hold():
     space = NoRecords(TOWN)
-    made = histogram_noise(space, "edges", 200, users=3000, spacing=TOWN.diameter / 9)
+    built = histogram_noise(space, "edges", 200, users=3000, spacing=TOWN.diameter / 9)
     truth = np.zeros(space.items)
     truth[[5, 80, 81, 200]] = 0.25  # as far from smooth as can be
-    clean, source, held = np.asarray(made.matrix @ truth), SeededSource(2), []
-    law = ReleasedShares.of(space, made, clean)
+    clean, source, held = np.asarray(built.matrix @ truth), SeededSource(2), []
+    law = ReleasedShares.of(space, built, clean)
     for _ in range(200):
-        found = item_intervals(replace(law, shares=released(made, clean, source)))
-        assert not found.out.any()
-        held.append((truth <= found.high)[[5, 80, 81, 200]])
+        result = item_intervals(replace(law, shares=released(built, clean, source)))
+        assert not result.out.any()
+        held.append((truth <= result.high)[[5, 80, 81, 200]])
     assert np.mean(held, axis=0).min() > 0.88  # false alarm below 1e-6 at 95 %
-    at_node = int(np.argmax(made.noise.plan.graph.weights.max(axis=1).toarray().ravel()[: TOWN.items]))
-    assert found.high[at_node] < 0.2  # where nothing is, limits say so
+    at_node = int(np.argmax(built.noise.plan.graph.weights.max(axis=1).toarray().ravel()[: TOWN.items]))
+    assert result.high[at_node] < 0.2  # where nothing is, limits say so
 
 
 @pytest.mark.parametrize("noise", ["l2", "linf"])
 def test_cells_with_noise_of_other_norms_have_intervals(noise):
-    made = histogram_noise(Discrete(list("abcdefgh")), "cells", 30, users=200, noise=noise)
-    assert ReleasedShares.of(made.space, made, np.zeros(8)) is None
+    built = histogram_noise(Discrete(list("abcdefgh")), "cells", 30, users=200, noise=noise)
+    assert ReleasedShares.of(built.space, built, np.zeros(8)) is None
     truth, source, right, out = np.array([0.5, 0.3, 0.2, 0, 0, 0, 0, 0]), SeededSource(3), [], 0
     for _ in range(100):
-        found = intervals_of(made, None, released(made, truth, source))
-        right.append((found.low <= truth) & (truth <= found.high))
-        out += int(found.out[:3].sum())
+        result = intervals_of(built, None, released(built, truth, source))
+        right.append((result.low <= truth) & (truth <= result.high))
+        out += int(result.out[:3].sum())
     assert np.mean(right) > 0.94
     assert out > 100
 
 
 def test_scales_have_limits_too():
-    made = histogram_noise(Euclidean([0, 0], [6, 6], step=1), "multiscale", 60, users=3000)
+    built = histogram_noise(Euclidean([0, 0], [6, 6], step=1), "multiscale", 60, users=3000)
     truth = skewed(36, 3)
-    clean, source, held = np.asarray(made.matrix @ truth), SeededSource(2), []
+    clean, source, held = np.asarray(built.matrix @ truth), SeededSource(2), []
     for _ in range(60):
-        raw = released(made, clean, source)
-        found = intervals_of(made, None, raw)
-        assert not found.out.any()
-        held.append((truth <= found.high).mean())
+        raw = released(built, clean, source)
+        result = intervals_of(built, None, raw)
+        assert not result.out.any()
+        held.append((truth <= result.high).mean())
     assert np.mean(held) > 0.93
 
 
 def test_deviations_of_frequencies_are_those_of_the_reports():
-    made = FrequencyEstimator(item_wise(gkrr(Clustered.grid(3, 4, r=0.25), 2), items=10, users=1000))
+    estimator = FrequencyEstimator(item_wise(gkrr(Clustered.grid(3, 4, r=0.25), 2), items=10, users=1000))
     counts = np.random.default_rng(1).multinomial(10_000, np.random.default_rng(2).dirichlet(np.ones(12)))
-    inverse = made.channel.right_inverse()
+    inverse = estimator.channel.right_inverse()
     each = np.repeat(inverse, counts, axis=0)  # what every single report adds to the estimate
-    assert made.deviations(counts) == pytest.approx(each.std(axis=0) / 100.0)
+    assert estimator.deviations(counts) == pytest.approx(each.std(axis=0) / 100.0)
 
 
 @pytest.mark.parametrize("confidence", [0.05, 0.499, 1.0, float("nan"), True, "0.95"])

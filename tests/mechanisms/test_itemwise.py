@@ -12,10 +12,10 @@ from tests.noise.enumeration import exact_distribution
 from barrow.accounting import ResponseRandomiser, price, price_shuffle
 from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import item_wise, pooled_items
-from barrow.mechanisms.itemwise import refuse_sizes
+from barrow.mechanisms.itemwise import least_distance, refuse_sizes
 from barrow.noise.source import SeededSource
 from barrow.randomisers import MixtureRandomiser, exponential, gkrr, randomised_response
-from barrow.randomisers.base import TOTAL
+from barrow.randomisers.randomiser import TOTAL
 from barrow.spaces import Clustered, Discrete, Line
 from barrow.transport import emd
 
@@ -142,3 +142,7 @@ def test_outputs_are_functions_of_the_multiset():
 
 def test_the_systems_randomness_is_private():
     assert item_wise(randomised_response(Discrete(["a", "b"]), 1), items=1, users=5).release([2, 3]).private
+
+
+def test_least_distance():
+    assert least_distance(Discrete(["a", "b"])) == 1

@@ -13,7 +13,7 @@ from barrow.mechanisms import UserCounts, linear_candidates, linear_noise
 from barrow.mechanisms.edge_sums import _log_equal_tail
 from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_delta_upper
-from barrow.privacy import GaussianNoise, KNormNoise
+from barrow.promises import GaussianNoise, KNormNoise
 from barrow.queries import density, distance_to, function, histogram, mean
 from barrow.spaces import Discrete, Euclidean, Line
 from barrow.transport import emd_between
@@ -33,10 +33,10 @@ def errors(query, noise, runs, seed, model="central", delta=0, alpha=2):
     source = SeededSource(seed)
     counts = COUNTS if model == "central" else UserCounts.of_users(LINE, USERS[:1])
     truth, center = exact_answer(query, counts), counts.center(query)
-    made = linear_noise(query, alpha, delta, noise=noise, model=model, users=counts.users)
-    drawn = [made.draw(center, source) for _ in range(runs)]
-    assert not any(one.private for one in drawn)
-    return np.array([one.values - truth for one in drawn]), made
+    built = linear_noise(query, alpha, delta, noise=noise, model=model, users=counts.users)
+    samples = [built.draw(center, source) for _ in range(runs)]
+    assert not any(one.private for one in samples)
+    return np.array([one.values - truth for one in samples]), built
 
 
 @pytest.mark.parametrize("model", ["central", "local"])
@@ -74,46 +74,46 @@ def test_gaussian_noise_follows_the_exact_equation_and_not_the_paper():
 def test_noise_has_the_right_scale_and_one_five_percent_off_is_rejected(model, noise, statistic):
     delta = 1e-6 if noise == "gaussian" else 0
     runs = 1000
-    found, made = errors(MANY, noise, runs, seed=11, model=model, delta=delta)
-    scale = float(made.scale)
-    measured = statistic(found) / scale
+    result, built = errors(MANY, noise, runs, seed=11, model=model, delta=delta)
+    scale = float(built.scale)
+    measured = statistic(result) / scale
     # 40,000 independent draws (a Gamma(40) radius has the same relative spread): 0.5% each; 2.5% is five deviations.
     assert abs(measured - 1) < 0.025
     assert abs(measured / 1.05 - 1) > 0.025
     assert abs(measured / 0.95 - 1) > 0.025
-    assert abs(found.mean()) < 5 * made.deviation / math.sqrt(found.size) * (1 if noise != "l2" else 1.2)
+    assert abs(result.mean()) < 5 * built.deviation / math.sqrt(result.size) * (1 if noise != "l2" else 1.2)
 
 
 @pytest.mark.parametrize("noise", ["laplace", "l2", "linf", "gaussian", "3"])
 def test_half_widths_cover_95_percent_and_ten_percent_less_do_not(noise):
     query = MANY if noise != "3" else function(LINE, MANY.table.integers[:, :4] * 2.0**-50)
-    found, made = errors(query, noise, 700 if noise != "3" else 400, seed=12, delta=1e-6)
-    single = np.abs(found[:, :5] if noise != "3" else found)
-    inside = (single <= made.half_width).mean()
+    result, built = errors(query, noise, 700 if noise != "3" else 400, seed=12, delta=1e-6)
+    single = np.abs(result[:, :5] if noise != "3" else result)
+    inside = (single <= built.half_width).mean()
     # Outputs of one K-norm draw are not independent, but uncorrelated signs make counts nearly so.
     slack = 6 * math.sqrt(0.05 * 0.95 / single.size)
     assert inside >= 0.95 - slack
-    assert (np.abs(found) <= 0.9 * made.half_width).mean() < (np.abs(found) <= made.half_width).mean() - 0.005
-    together = (np.abs(found).max(axis=1) <= made.simultaneous_half_width).mean()
-    assert together >= 0.95 - 6 * math.sqrt(0.05 * 0.95 / len(found))
+    assert (np.abs(result) <= 0.9 * built.half_width).mean() < (np.abs(result) <= built.half_width).mean() - 0.005
+    together = (np.abs(result).max(axis=1) <= built.simultaneous_half_width).mean()
+    assert together >= 0.95 - 6 * math.sqrt(0.05 * 0.95 / len(result))
 
 
 def test_a_half_width_ten_percent_too_small_is_rejected():
-    found, made = errors(MANY, "laplace", 1000, seed=13)
-    size = found.size
+    result, built = errors(MANY, "laplace", 1000, seed=13)
+    size = result.size
     sd = math.sqrt(0.05 * 0.95 / size)
-    assert abs((np.abs(found) <= made.half_width).mean() - 0.95) < 5 * sd
-    assert (np.abs(found) <= 0.9 * made.half_width).mean() < 0.95 - 5 * sd
+    assert abs((np.abs(result) <= built.half_width).mean() - 0.95) < 5 * sd
+    assert (np.abs(result) <= 0.9 * built.half_width).mean() < 0.95 - 5 * sd
 
 
 def test_predicted_errors_agree_with_simulation_and_the_best_is_chosen():
     delta = 1e-6
     names, predicted, measured = [], [], []
     for noise in ("laplace", "l2", "linf", "gaussian"):
-        found, made = errors(MANY, noise, 300, seed=14, delta=delta)
-        names.append(made.name)
-        predicted.append(made.deviation)
-        measured.append(math.sqrt((found**2).mean()))
+        result, built = errors(MANY, noise, 300, seed=14, delta=delta)
+        names.append(built.name)
+        predicted.append(built.deviation)
+        measured.append(math.sqrt((result**2).mean()))
     assert measured == pytest.approx(predicted, rel=0.06)
     best = linear_noise(MANY, 2, delta, users=3)
     order = [c.name for c in linear_candidates(MANY, 2, delta, users=3)]
@@ -283,8 +283,8 @@ def test_a_plane_is_answered_in_each_norm():
     plane = Euclidean([0, 0], [1, 1], step=0.25)
     counts = UserCounts.of_users(plane, [[0], [15]])
     for noise in ("laplace", "l2", "linf", "5/2", "gaussian"):
-        made = linear_noise(mean(plane), 10**8, "1e-3", noise=noise, users=2)
-        answer = made.draw(counts.center(mean(plane)))
+        built = linear_noise(mean(plane), 10**8, "1e-3", noise=noise, users=2)
+        answer = built.draw(counts.center(mean(plane)))
         assert answer.values == pytest.approx([0.5, 0.5], abs=1e-3)
 
 

@@ -9,12 +9,21 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from tests.thorough import often
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import MultiscaleDensity, UserCounts, linear_noise, multiscale_density
 from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map
 from barrow.mechanisms.decoding.grid import _checked, _decoded, _smoother
-from barrow.mechanisms.multiscale import _compositions, best_shares, mixed_reference, predicted_error, scales_of
+from barrow.mechanisms.multiscale import (
+    _compositions,
+    best_shares,
+    map_of,
+    mixed_reference,
+    predicted_error,
+    scales_of,
+    usable_bandwidths,
+)
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.queries import multiscale
@@ -79,7 +88,7 @@ def test_the_smooth_map_against_a_general_solver(seed, strength):
     assert fit.weights.sum() == pytest.approx(1)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(deadline=None, max_examples=often(8, 20))
 @given(st.integers(0, 10**6))
 def test_what_a_fit_says_about_its_distance_holds(seed):
     matrix, bumps, prior, values = problem(seed)
@@ -121,42 +130,42 @@ def test_the_nearest_map_of_the_cells_is_the_projection():
 
 
 def test_decoding_does_not_depend_on_the_units_of_the_weights():
-    made = multiscale_density(SQUARE, 25, users=1000)
-    values = made._matrix @ mixed_reference(SQUARE) + made.noise.draw(zeros(made), SeededSource(3)).values
-    scales, sigma = scales_of(SQUARE), made.noise.deviation
+    built = multiscale_density(SQUARE, 25, users=1000)
+    values = built._matrix @ mixed_reference(SQUARE) + built.noise.draw(zeros(built), SeededSource(3)).values
+    scales, sigma = scales_of(SQUARE), built.noise.deviation
     maps = [
         discrepancy_map(
-            unit * made._matrix,
+            unit * built._matrix,
             unit * values,
             deviation=unit * sigma,
-            strongest=unit**2 * 0.003 * sigma * made.query.lipschitz_upper(1),
+            strongest=unit**2 * 0.003 * sigma * built.query.lipschitz_upper(1),
             atoms=scales.atoms,
             prior=scales.prior,
         ).weights
         for unit in (1, 2)
     ]
     assert np.abs(maps[0] - maps[1]).sum() < 5e-3
-    assert np.abs(maps[0] - made.decode(values).weights).sum() < 5e-3
+    assert np.abs(maps[0] - built.decode(values).weights).sum() < 5e-3
 
 
 def test_entropy_is_as_strong_as_the_residual_allows():
-    made = multiscale_density(SQUARE, 25, users=100_000)
+    built = multiscale_density(SQUARE, 25, users=100_000)
     truth = mixed_reference(SQUARE)
-    scales, sigma = scales_of(SQUARE), made.noise.deviation
-    values = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(4)).values
+    scales, sigma = scales_of(SQUARE), built.noise.deviation
+    values = built._matrix @ truth + built.noise.draw(zeros(built), SeededSource(4)).values
 
     def ratio(weights):
-        residual = values - made._matrix @ weights
+        residual = values - built._matrix @ weights
         return float(residual @ residual) / (len(values) * sigma**2)
 
     arguments = {"atoms": scales.atoms, "prior": scales.prior}
-    found = made.decode(values)
-    assert ratio(found.weights) <= 0.95 * 1.01
-    strongest = 0.003 * sigma * made.query.lipschitz_upper(1)
-    ladder = [smooth_map(made._matrix, values, strength=strongest / 2**i, **arguments).weights for i in range(6)]
+    result = built.decode(values)
+    assert ratio(result.weights) <= 0.95 * 1.01
+    strongest = 0.003 * sigma * built.query.lipschitz_upper(1)
+    ladder = [smooth_map(built._matrix, values, strength=strongest / 2**i, **arguments).weights for i in range(6)]
     assert all(ratio(b) <= ratio(a) * 1.001 for a, b in itertools.pairwise(ladder))
     first = next(i for i, weights in enumerate(ladder) if ratio(weights) <= 0.95)
-    assert np.abs(ladder[first] - found.weights).sum() < 5e-3
+    assert np.abs(ladder[first] - result.weights).sum() < 5e-3
     assert first > 0, "otherwise this test shows nothing"
 
 
@@ -179,24 +188,24 @@ SETTINGS = [
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0].kind}-{s[3]}")
 def test_errors_before_decoding_agree_with_simulation(setting):
     space, alpha, delta, users, bandwidths = setting
-    made = multiscale_density(space, alpha, delta, users=users, bandwidths=bandwidths)
+    built = multiscale_density(space, alpha, delta, users=users, bandwidths=bandwidths)
     draws = 300
-    noise = np.array([made.noise.draw(zeros(made), SeededSource(1000 + i)).values for i in range(draws)])
-    for level in made.query.levels:
-        beyond = (np.abs(noise[:, level.outputs]) > made.noise.half_width).mean()
+    noise = np.array([built.noise.draw(zeros(built), SeededSource(1000 + i)).values for i in range(draws)])
+    for level in built.query.levels:
+        beyond = (np.abs(noise[:, level.outputs]) > built.noise.half_width).mean()
         assert beyond <= 0.05 * 1.35 + 0.01
-        assert (np.abs(1.5 * noise[:, level.outputs]) > made.noise.half_width).mean() > 0.05 * 1.35 + 0.01
+        assert (np.abs(1.5 * noise[:, level.outputs]) > built.noise.half_width).mean() > 0.05 * 1.35 + 0.01
 
 
 def test_intervals_hold_all_shares_at_once():
-    made = multiscale_density(LINE, 25, users=200, bandwidths=["25 km", "cells"], shares=["0.5", "0.5"])
+    built = multiscale_density(LINE, 25, users=200, bandwidths=["25 km", "cells"], shares=["0.5", "0.5"])
     counts = UserCounts.of_users(LINE, [[1, 2], [7]], users=200)
     mass = np.bincount([1, 2, 7, LINE.default_item], weights=[0.5, 0.5, 1, 198], minlength=LINE.items) / 200
-    exact = made._matrix @ mass
+    exact = built._matrix @ mass
     held = 0
     for seed in range(200):
-        drawn = made.noise.draw(counts.center(made.query), SeededSource(seed)).values
-        held += bool((np.abs(drawn - exact) <= made.noise.simultaneous_half_width + 1e-12).all())
+        sample = built.noise.draw(counts.center(built.query), SeededSource(seed)).values
+        held += bool((np.abs(sample - exact) <= built.noise.simultaneous_half_width + 1e-12).all())
     # At least 95%; below 166 of 200 has probability 1e-8, and a half width 30% too small would hold about 40% only.
     assert held >= 166
 
@@ -236,11 +245,11 @@ def test_errors_fall_with_users():
 
 def simulated(made, draws=3):
     """The mean EMD error of the decoded map at the mixed reference."""
-    truth, found = mixed_reference(made.query.space), []
+    truth, results = mixed_reference(made.query.space), []
     for seed in range(draws):
         noisy = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(seed)).values
-        found.append(measure_of(made.query.space).distance(made.decode(noisy).weights - truth))
-    return np.mean(found)
+        results.append(measure_of(made.query.space).distance(made.decode(noisy).weights - truth))
+    return np.mean(results)
 
 
 def clusters(space, seed):
@@ -285,20 +294,20 @@ def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
         weights = np.bincount(ids, weights=shares, minlength=space.items)
         return weights / weights.sum()
 
-    ours = error(multiscale_density(space, 25, users=users), lambda made, noisy: made.decode(noisy).weights)
+    ours = error(multiscale_density(space, 25, users=users), lambda built, noisy: built.decode(noisy).weights)
     single = min(error(one(name), at_centres) for name in ("0.176777", "0.0883884", "0.0441942"))
-    cells = error(one("cells"), lambda made, noisy: nearest_in_simplex(noisy))
+    cells = error(one("cells"), lambda built, noisy: nearest_in_simplex(noisy))
     assert ours <= 0.5 * single
     assert ours <= 0.5 * cells
 
 
 def test_a_release():
-    made = multiscale_density(SQUARE, 25, users=500)
+    built = multiscale_density(SQUARE, 25, users=500)
     counts = UserCounts.of_users(SQUARE, [[i % 40] for i in range(500)])
-    drawn = made.noise.draw(counts.center(made.query))
-    assert drawn.private
-    assert made.event.alpha == 25
-    weights = made.decode(drawn.values).weights
+    sample = built.noise.draw(counts.center(built.query))
+    assert sample.private
+    assert built.event.alpha == 25
+    weights = built.decode(sample.values).weights
     assert weights.shape == (SQUARE.items,)
     assert weights.min() >= 0
     assert weights.sum() == pytest.approx(1)
@@ -306,9 +315,9 @@ def test_a_release():
 
 
 def test_gaussian_noise_where_delta_allows():
-    made = multiscale_density(SQUARE, 1, "1e-2", users=500, noise="gaussian")
-    assert made.noise.name == "Gaussian"
-    assert simulated(made, 1) > 0
+    built = multiscale_density(SQUARE, 1, "1e-2", users=500, noise="gaussian")
+    assert built.noise.name == "Gaussian"
+    assert simulated(built, 1) > 0
 
 
 @pytest.mark.parametrize(
@@ -334,3 +343,39 @@ def test_bad_input(call, words):
     with pytest.raises(ParameterError, match=words) as caught:
         call()
     assert caught.value.fix
+
+
+def test_map_of():
+    query = multiscale(Line(0, 1, step=1 / 16), bandwidths=["1/4", "cells"])
+    matrix = (query.table.floats() * float(query.step)).T
+    assert int(map_of(query, matrix, matrix @ np.eye(16)[3], deviation=1e-6).weights.argmax()) == 3
+
+
+def test_scales():
+    scales = scales_of(Line(0, 1, step=1 / 16))
+    assert [matrix.shape[1] for matrix in scales.matrices] == [3, 5, 9, 16]
+    assert scales.atoms.shape == (16, 34)
+
+
+def test_usable_bandwidths():
+    assert usable_bandwidths(Line(0, 1, step=1 / 8)) == ["0.5", "0.25", "cells"]
+
+
+def test_mixed_reference():
+    weights = mixed_reference(Line(0, 1, step=1 / 16))
+    assert round(float(weights.sum()), 12) == 1.0
+    assert (weights > 0).all()
+
+
+def test_predicted_error():
+    query = multiscale(Line(0, 1, step=1 / 64), bandwidths=["1/4", "1/16", "cells"])
+    rough = predicted_error(query, 1000.0, [[0.2, 0.3, 0.5], [0.0, 0.0, 1.0]])
+    assert rough[0] < rough[1]
+
+
+def test_best_shares():
+    line = Line(0, 1, step=1 / 32)
+    assert [[name for name, _ in best_shares(line, ("1/4", "cells"), rate)] for rate in (100.0, 1e6)] == [
+        ["1/4"],
+        ["1/4", "cells"],
+    ]

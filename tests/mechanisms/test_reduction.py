@@ -15,7 +15,7 @@ from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import item_wise, reduced
 from barrow.noise import system_source
 from barrow.noise.source import SeededSource
-from barrow.privacy import SampledItems, event_from_json
+from barrow.promises import SampledItems, event_from_json
 from barrow.randomisers import randomised_response
 from barrow.spaces import Discrete, Line
 
@@ -50,30 +50,30 @@ def test_unknown_items_are_refused():
 
 def test_draws_are_independent_and_uniform():
     held = [0] * 5 + [1] * 3 + [2]
-    drawn = plan(samples=90_000).draw_items(held, source=SeededSource(8))
+    sample = plan(samples=90_000).draw_items(held, source=SeededSource(8))
     expected = np.array([5, 3, 1]) * 10_000
-    found = np.bincount(drawn)
+    result = np.bincount(sample)
     limit = chi2.isf(1e-7, 2)
-    assert float(((found - expected) ** 2 / expected).sum()) < limit
+    assert float(((result - expected) ** 2 / expected).sum()) < limit
     shuffled = np.random.default_rng(1).permutation(held * 10_000)  # without replacement: exact, so far too even
     even = np.bincount(shuffled)
     assert float(((even - expected) ** 2 / expected).sum()) < chi2.ppf(1e-7, 2)
-    assert float(((found - expected) ** 2 / expected).sum()) > chi2.ppf(1e-7, 2)
-    pairs = np.bincount(drawn[0::2] * 3 + drawn[1::2], minlength=9)
+    assert float(((result - expected) ** 2 / expected).sum()) > chi2.ppf(1e-7, 2)
+    pairs = np.bincount(sample[0::2] * 3 + sample[1::2], minlength=9)
     both = np.outer(expected, expected).ravel() / expected.sum() / 2
     assert float(((pairs - both) ** 2 / both).sum()) < chi2.isf(1e-7, 8)
 
 
 def test_the_curator_releases_samples():
-    made = plan(samples=4, users=10)
-    answer = made.release([20, 15, 5])
+    built = plan(samples=4, users=10)
+    answer = built.release([20, 15, 5])
     assert answer.counts.sum() == 40
     assert answer.private
-    assert answer.event == made.event
-    assert not made.release([20, 15, 5], sampled_privately=False).private
-    assert not made.release([20, 15, 5], source=SeededSource(1)).private
+    assert answer.event == built.event
+    assert not built.release([20, 15, 5], sampled_privately=False).private
+    assert not built.release([20, 15, 5], source=SeededSource(1)).private
     with pytest.raises(DataError):
-        made.release([20, 15, 6])
+        built.release([20, 15, 6])
 
 
 def law(probabilities, samples, channel):
@@ -92,8 +92,8 @@ def smallest_delta(p, q, epsilon):
 def test_by_enumeration_the_release_is_as_private_as_it_says(samples, alpha0, radius):
     """Two items at distance 1, every pair of histograms on a grid within the radius: the claimed epsilon suffices."""
     inner = item_wise(randomised_response(Discrete(["a", "b"]), alpha0), items=samples, model="local", delta="1e-4")
-    made = reduced(inner, radius=radius)
-    claim = price(made.event).definition
+    built = reduced(inner, radius=radius)
+    claim = price(built.event).definition
     flip = 1 / (1 + math.exp(float(inner.event.alpha0)))
     channel = [[1 - flip, flip], [flip, 1 - flip]]
     grid, worst = 40, 0.0

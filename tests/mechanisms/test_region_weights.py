@@ -96,68 +96,68 @@ def worst(region, above):
 @pytest.mark.parametrize("region", REGIONS)
 @pytest.mark.parametrize("above", [True, False])
 def test_ends_hold_where_everybody_is_at_the_border(region, above):
-    made = histogram_noise(SPACE, "edges", 300, users=3000, spacing=SPACING)
+    built = histogram_noise(SPACE, "edges", 300, users=3000, spacing=SPACING)
     truth = worst(region, above)
-    clean, source, held = np.asarray(made.matrix @ truth), SeededSource(4), 0
-    law = ReleasedShares.of(SPACE, made, clean)
+    clean, source, held = np.asarray(built.matrix @ truth), SeededSource(4), 0
+    law = ReleasedShares.of(SPACE, built, clean)
     for _ in range(20):
-        found = replace(law, shares=released(made, clean, source)).region(region)
-        held += found.low <= truth[region].sum() <= found.high
-        assert found.estimate - found.noise - found.border <= found.low + 1e-12
-        assert found.high <= found.estimate + found.noise + found.border + 1e-12
+        result = replace(law, shares=released(built, clean, source)).region(region)
+        held += result.low <= truth[region].sum() <= result.high
+        assert result.estimate - result.noise - result.border <= result.low + 1e-12
+        assert result.high <= result.estimate + result.noise + result.border + 1e-12
     assert held >= 20 - int(binom.isf(1e-6, 20, 0.05))
-    soft = np.asarray(made.noise.plan.decoder.weights @ node_weights(made.noise.plan, region)[0])
-    assert abs(float(truth @ soft) - truth[region].sum()) > 3 * found.noise  # without the border all would miss
+    soft = np.asarray(built.noise.plan.decoder.weights @ node_weights(built.noise.plan, region)[0])
+    assert abs(float(truth @ soft) - truth[region].sum()) > 3 * result.noise  # without the border all would miss
 
 
 @pytest.mark.parametrize("region", REGIONS)
 def test_without_noise_ends_are_those_of_all_that_fits(region):
     """The range of q(R) over all q with the same node values, by a linear programme of its own."""
-    made = histogram_noise(SPACE, "edges", 10**7, users=10**6, spacing=SPACING)
-    carried = made.noise.plan.graph.weights
+    built = histogram_noise(SPACE, "edges", 10**7, users=10**6, spacing=SPACING)
+    carried = built.noise.plan.graph.weights
     rng = np.random.default_rng(3)
     truth = rng.dirichlet(np.where(region, 1.0, 0.2))
-    clean = np.asarray(made.matrix @ truth)
-    found = ReleasedShares.of(SPACE, made, clean).region(region)
+    clean = np.asarray(built.matrix @ truth)
+    result = ReleasedShares.of(SPACE, built, clean).region(region)
     ends = [
         sign * linprog(sign * region.astype(float), A_eq=carried.T.tocsr(), b_eq=carried.T @ truth, method="highs").fun
         for sign in (1, -1)
     ]
-    assert found.low <= ends[0] + 1e-6
-    assert found.high >= ends[1] - 1e-6
-    assert found.high - found.low <= ends[1] - ends[0] + 1e-3  # no weights do better, and none are missing
-    assert found.noise < 1e-3
-    assert found.border == pytest.approx((found.high - found.low) / 2, abs=2e-3)
+    assert result.low <= ends[0] + 1e-6
+    assert result.high >= ends[1] - 1e-6
+    assert result.high - result.low <= ends[1] - ends[0] + 1e-3  # no weights do better, and none are missing
+    assert result.noise < 1e-3
+    assert result.border == pytest.approx((result.high - result.low) / 2, abs=2e-3)
 
 
 @pytest.mark.parametrize("shape", [0.02, 0.3])
 def test_the_noise_that_is_said_is_the_spread_of_what_is_said(shape):
     """Within a factor of three of how much decoded shares differ between releases; the rest is the border's."""
-    made = histogram_noise(SPACE, "edges", 300, users=3000, spacing=SPACING)
+    built = histogram_noise(SPACE, "edges", 300, users=3000, spacing=SPACING)
     truth = np.random.default_rng(2).dirichlet(np.full(SPACE.items, shape))
-    clean, source = np.asarray(made.matrix @ truth), SeededSource(8)
-    law = ReleasedShares.of(SPACE, made, clean)
-    raws = [released(made, clean, source) for _ in range(40)]
-    decoded = np.array([made.decode(raw) for raw in raws])
+    clean, source = np.asarray(built.matrix @ truth), SeededSource(8)
+    law = ReleasedShares.of(SPACE, built, clean)
+    raws = [released(built, clean, source) for _ in range(40)]
+    decoded = np.array([built.decode(raw) for raw in raws])
     for region in REGIONS:
-        found = replace(law, shares=raws[0], decoded=decoded[0]).region(region)
+        result = replace(law, shares=raws[0], decoded=decoded[0]).region(region)
         spread = 1.96 * float(decoded[:, region].sum(axis=1).std())
-        assert spread / 3.0 < found.noise < 3.0 * spread
-        assert found.low <= truth[region].sum() <= found.high
+        assert spread / 3.0 < result.noise < 3.0 * spread
+        assert result.low <= truth[region].sum() <= result.high
 
 
 def test_regions_that_were_looked_for_hold_in_several_pieces_too():
     space = Euclidean([0, 0], [16, 16], step=1)
-    made = histogram_noise(space, "edges", 400, users=5000)
+    built = histogram_noise(space, "edges", 400, users=5000)
     truth = np.random.default_rng(5).dirichlet(np.full(256, 0.2))
-    clean, source = np.asarray(made.matrix @ truth), SeededSource(6)
-    law = ReleasedShares.of(space, made, clean)
+    clean, source = np.asarray(built.matrix @ truth), SeededSource(6)
+    law = ReleasedShares.of(space, built, clean)
     missed = 0
     for _ in range(40):
-        here = replace(law, shares=released(made, clean, source))
+        here = replace(law, shares=released(built, clean, source))
         largest = np.argsort(-here.shares)[:5]  # whoever looks takes what is largest by its noise
         region = np.isin(np.arange(256), largest)
-        found = here.region(region, looked=True)
-        missed += not found.low <= truth[region].sum() <= found.high
-        assert found.low > 0.0
+        result = here.region(region, looked=True)
+        missed += not result.low <= truth[region].sum() <= result.high
+        assert result.low > 0.0
     assert missed <= 12

@@ -10,13 +10,13 @@ import pytest
 
 from barrow.mechanisms.decoding import CellNoise, nearest_in_simplex
 from barrow.mechanisms.decoding.cells import cells_decoder, inner_decoder
-from barrow.mechanisms.decoding.screened import Blocks, kept_cells, screened_line, screened_map
+from barrow.mechanisms.decoding.screened import ScreenBlocks, screened_cells, screened_line, screened_map
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
 from barrow.questions import Histogram
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Elsewhere, Euclidean, Line, NoRecords, Product, Tree
+from barrow.spaces.augmented import base_space
 from barrow.spaces.nearness import coordinates
-from barrow.spaces.one_more import base_space
 from barrow.study import Study
 
 
@@ -48,13 +48,13 @@ def slow_kept(y: np.ndarray, b: float, levels: list[list[set[int]]]) -> set[int]
     def within(depth: int, block: set[int]) -> bool:
         return any(one <= block for finer in active[depth + 1 :] for one in finer)
 
-    kept = {i for depth, level in enumerate(active) for block in level if not within(depth, block) for i in block}
+    subset = {i for depth, level in enumerate(active) for block in level if not within(depth, block) for i in block}
     for depth, level in enumerate(active):
         for block in level:
-            left = block - kept
+            left = block - subset
             if within(depth, block) and len(left) > 1 and sum(y[i] for i in left) > 2.3 * b * math.sqrt(2 * len(left)):
-                kept |= left
-    return kept
+                subset |= left
+    return subset
 
 
 def slow_isotonic(values: np.ndarray) -> np.ndarray:
@@ -71,12 +71,12 @@ def slow_line(y: np.ndarray, b: float) -> np.ndarray:
         if size >= k:
             break
         size *= 2
-    kept = sorted(slow_kept(y, b, levels[::-1]))
-    x = y[kept] + (1 - y[kept].sum()) / len(kept)
-    below = np.clip(slow_isotonic(np.cumsum(x)[:-1]), 0, 1) if len(kept) > 1 else np.zeros(0)
-    found = np.zeros(k)
-    found[kept] = np.diff(np.concatenate([[0.0], below, [1.0]]))
-    return found
+    subset = sorted(slow_kept(y, b, levels[::-1]))
+    x = y[subset] + (1 - y[subset].sum()) / len(subset)
+    below = np.clip(slow_isotonic(np.cumsum(x)[:-1]), 0, 1) if len(subset) > 1 else np.zeros(0)
+    result = np.zeros(k)
+    result[subset] = np.diff(np.concatenate([[0.0], below, [1.0]]))
+    return result
 
 
 @pytest.mark.parametrize("cells", [2, 3, 7, 16, 33, 50])
@@ -88,9 +88,9 @@ def test_a_line_is_decoded_as_the_algorithm_says(cells):
         truth /= truth.sum()
         b = [0.002, 0.01, 0.05][draw // 10]
         y = truth + rng.laplace(scale=b, size=cells)
-        found = screened_line(y, Blocks.dyadic(cells), CellNoise(b * math.sqrt(2), 1))
-        assert found == pytest.approx(slow_line(y, b), abs=1e-12)
-        screened += int((found == 0).sum())
+        result = screened_line(y, ScreenBlocks.dyadic(cells), CellNoise(b * math.sqrt(2), 1))
+        assert result == pytest.approx(slow_line(y, b), abs=1e-12)
+        screened += int((result == 0).sum())
     assert screened > 20 * (cells > 3)
 
 
@@ -110,12 +110,12 @@ def test_cells_of_a_map_are_kept_by_quarters():
         truth /= truth.sum()
         b = [0.003, 0.01, 0.03][draw % 3]
         y = truth + rng.laplace(scale=b, size=64)
-        blocks, noise = Blocks.halved(coordinates(space)), CellNoise(b * math.sqrt(2), 1)
-        assert set(np.flatnonzero(kept_cells(y, blocks, noise))) == slow_kept(y, b, levels)
-        found = screened_map(space, y, blocks, noise)
-        assert found.sum() == pytest.approx(1)
-        assert (found >= 0).all()
-        assert not found[~kept_cells(y, blocks, noise)].any()
+        blocks, noise = ScreenBlocks.halved(coordinates(space)), CellNoise(b * math.sqrt(2), 1)
+        assert set(np.flatnonzero(screened_cells(y, blocks, noise))) == slow_kept(y, b, levels)
+        result = screened_map(space, y, blocks, noise)
+        assert result.sum() == pytest.approx(1)
+        assert (result >= 0).all()
+        assert not result[~screened_cells(y, blocks, noise)].any()
 
 
 def test_a_map_is_nearest_among_the_cells_that_are_kept():
@@ -131,25 +131,25 @@ def test_a_map_is_nearest_among_the_cells_that_are_kept():
     compared = 0
     for _ in range(10):
         y = truth + rng.normal(scale=0.3, size=16)
-        blocks = Blocks.halved(coordinates(space))
-        kept = np.flatnonzero(kept_cells(y, blocks, noise))
+        blocks = ScreenBlocks.halved(coordinates(space))
+        indices = np.flatnonzero(screened_cells(y, blocks, noise))
         x = np.zeros(16)
-        x[kept] = y[kept] + (1 - y[kept].sum()) / len(kept)
+        x[indices] = y[indices] + (1 - y[indices].sum()) / len(indices)
         if (x >= 0).all():
             continue
-        found = screened_map(space, y, blocks, noise)
+        result = screened_map(space, y, blocks, noise)
         # min <far, P>: P moves max(x, 0) to max(-x, 0) + h, with h on the cells that are kept.
-        costs = np.concatenate([far.ravel(), np.zeros(len(kept))])
+        costs = np.concatenate([far.ravel(), np.zeros(len(indices))])
         rows = np.kron(np.eye(16), np.ones((1, 16)))
         columns = np.kron(np.ones((1, 16)), np.eye(16))
-        home = np.zeros((16, len(kept)))
-        home[kept, np.arange(len(kept))] = -1.0
-        a = np.block([[rows, np.zeros((16, len(kept)))], [columns, home]])
+        home = np.zeros((16, len(indices)))
+        home[indices, np.arange(len(indices))] = -1.0
+        a = np.block([[rows, np.zeros((16, len(indices)))], [columns, home]])
         best = linprog(costs, A_eq=a, b_eq=np.concatenate([np.maximum(x, 0), np.maximum(-x, 0)])).fun
         ours = linprog(
             far.ravel(),
             A_eq=np.vstack([rows, columns]),
-            b_eq=np.concatenate([np.maximum(x, 0), np.maximum(-x, 0) + found]),
+            b_eq=np.concatenate([np.maximum(x, 0), np.maximum(-x, 0) + result]),
         ).fun
         assert ours <= best * 1.03 + 1e-9  # near items' paths are at most 3 % too long
         compared += 1
@@ -172,15 +172,15 @@ def test_what_noise_reaches(reports):
         for p in (0.02 / 300, 0.01, 0.3):
             above = np.cumsum(law[::-1])[::-1]
             exact = float(x[np.searchsorted(-above, -p)]) / reports
-            found = float(noise.reached(np.array([float(cells)]), np.array([p]))[0])
+            result = float(noise.reached(np.array([float(cells)]), np.array([p]))[0])
             # The expansion is rough, and too large, for few variables and rare events.
             off = 0.03 if terms == 1 else max(0.04, 0.5 / terms)
-            assert found == pytest.approx(exact, rel=off, abs=2 * step)
+            assert result == pytest.approx(exact, rel=off, abs=2 * step)
 
 
 def test_gaussian_noise_reaches_its_quantile():
-    found = CellNoise(0.5).reached(np.array([1.0, 9.0]), np.array([0.025, 0.025]))
-    assert found == pytest.approx([0.98, 2.94], abs=0.001)
+    result = CellNoise(0.5).reached(np.array([1.0, 9.0]), np.array([0.025, 0.025]))
+    assert result == pytest.approx([0.98, 2.94], abs=0.001)
 
 
 # The decoder is a matter of the space inside.
@@ -211,8 +211,8 @@ def test_no_wrapper_changes_the_decoder(name, wrapped):
     space = inner if wrapped == "no records" else Elsewhere(inner)
     space = space if wrapped == "elsewhere" else NoRecords(space)
     added = space.items - inner.items
-    made = histogram_noise(space, "cells", 25, users=2000)
-    deviation = made.noise.deviation
+    built = histogram_noise(space, "cells", 25, users=2000)
+    deviation = built.noise.deviation
     rng = np.random.default_rng(3)
     truth = rng.gamma(0.1, size=inner.items) + 1e-12
     y = truth / truth.sum() + rng.laplace(scale=deviation / math.sqrt(2), size=inner.items)
@@ -220,16 +220,16 @@ def test_no_wrapper_changes_the_decoder(name, wrapped):
     # Nobody holds what was added: the rest is what the space inside gives.
     nobody = y - (y.sum() - 1.0) / inner.items  # so that the sum says nothing about the added items
     alone = inner_decoder(inner)(nobody, CellNoise(deviation, 1))
-    found = made.decode(np.append(nobody, np.zeros(added)))
-    assert found[: inner.items] == pytest.approx(alone / alone.sum(), abs=1e-12)
-    assert not found[inner.items :].any()
+    result = built.decode(np.append(nobody, np.zeros(added)))
+    assert result[: inner.items] == pytest.approx(alone / alone.sum(), abs=1e-12)
+    assert not result[inner.items :].any()
     # A fifth holds each of them: they keep it, and the rest is decoded with noise that counts for more.
     part = 0.2
     left = 1.0 - part * added
-    found = made.decode(np.append(left * nobody, np.full(added, part)))
+    result = built.decode(np.append(left * nobody, np.full(added, part)))
     scaled = inner_decoder(inner)(nobody, CellNoise(deviation / left, 1))
-    assert found[: inner.items] == pytest.approx(left * scaled / scaled.sum(), abs=1e-9)
-    assert found[inner.items :] == pytest.approx(part)
+    assert result[: inner.items] == pytest.approx(left * scaled / scaled.sum(), abs=1e-9)
+    assert result[inner.items :] == pytest.approx(part)
 
 
 def test_lines_and_maps_are_not_projected():
@@ -239,9 +239,9 @@ def test_lines_and_maps_are_not_projected():
         truth[0] = 1.0
         y = truth + np.random.default_rng(1).laplace(scale=0.04, size=space.items)
         wrapped = NoRecords(space)
-        found = cells_decoder(wrapped, CellNoise(0.04 * math.sqrt(2), 1))(np.append(y, 0.0))[:-1]
+        result = cells_decoder(wrapped, CellNoise(0.04 * math.sqrt(2), 1))(np.append(y, 0.0))[:-1]
         far = space.distance(np.arange(space.items), 0)
-        assert far @ found < 0.5 * (far @ nearest_in_simplex(y))
+        assert far @ result < 0.5 * (far @ nearest_in_simplex(y))
 
 
 def emd(space: Line, a: np.ndarray, b: np.ndarray) -> float:
@@ -254,13 +254,13 @@ def test_a_study_of_skewed_people_is_as_accurate_as_its_decoder():
     truth, people = skewed(), 3000
     study = Study(line, ["all, anywhere, 3"], users=people)
     plan = study.plan(Histogram(mechanism="cells", definition="user_level"))
-    assert base_space(plan.space) is not plan.space
+    assert base_space(plan.terms.space) is not plan.terms.space
     assert plan.chosen.name == "cells"
     b = plan.noise.deviation / math.sqrt(2)
     everybody = np.append(truth, 0.0)
-    through = [emd(line, plan.simulated(everybody, seed)[:-1], truth) for seed in range(60)]
+    through = [emd(line, plan.mechanism.simulated(everybody, SeededSource(seed))[:-1], truth) for seed in range(60)]
     rng = np.random.default_rng(11)
-    blocks = Blocks.dyadic(line.items)
+    blocks = ScreenBlocks.dyadic(line.items)
     alone, projected = [], []
     for _ in range(60):
         y = truth + rng.laplace(scale=b, size=line.items)
@@ -272,10 +272,10 @@ def test_a_study_of_skewed_people_is_as_accurate_as_its_decoder():
 
 def test_reports_of_people_are_decoded_by_their_mean():
     """In the local model the noise that is decoded is that of the mean of all reports."""
-    made = histogram_noise(NoRecords(LINE), "cells", 200, users=40_000, model="local")
+    built = histogram_noise(NoRecords(LINE), "cells", 200, users=40_000, model="local")
     truth = np.zeros(LINE.items + 1)
     truth[5] = 1.0
     errors = [
-        float(LINE.geometry.flow_cost((made.simulated(truth, SeededSource(seed)) - truth)[:-1])) for seed in range(6)
+        float(LINE.geometry.flow_cost((built.simulated(truth, SeededSource(seed)) - truth)[:-1])) for seed in range(6)
     ]
     assert max(errors) < 0.02

@@ -16,8 +16,8 @@ from barrow.mechanisms.decoding import (
     nearest_histogram,
     top_down_histogram,
 )
-from barrow.mechanisms.decoding.tree import _scaled, nearest_on_tree
-from barrow.mechanisms.decoding.tree_estimates import consistent
+from barrow.mechanisms.decoding.tree import _scaled, empirical_bayes_histogram, nearest_on_tree
+from barrow.mechanisms.decoding.tree_estimates import consistent, multipliers, project
 from barrow.spaces import Clustered, Discrete, Earth, EdgeTree, Line, Tree, edge_tree
 from barrow.transport import emd
 
@@ -87,10 +87,10 @@ def is_histogram(found: np.ndarray) -> bool:
 @given(noisy(), st.booleans())
 def test_nearest_histogram_is_the_exact_minimiser(case, weighted):
     space, tree, values, weights = case
-    found = nearest_histogram(space, values, weights=weights if weighted else None)
-    assert is_histogram(found)
+    result = nearest_histogram(space, values, weights=weights if weighted else None)
+    assert is_histogram(result)
     costs = weights if weighted else np.ones(tree.edges)
-    reached = float(costs @ np.abs(edge_values(space, found) - values))
+    reached = float(costs @ np.abs(edge_values(space, result) - values))
     assert reached == pytest.approx(least_cost(tree, costs * tree.lengths, values / tree.lengths), abs=1e-9)
 
 
@@ -98,8 +98,8 @@ def test_nearest_histogram_is_the_exact_minimiser(case, weighted):
 @given(noisy())
 def test_a_line_is_also_a_deep_tree(case):
     _, tree, values, _ = case
-    found = nearest_on_tree(tree, tree.lengths, values / tree.lengths)
-    reached = np.abs(edge_values(tree, found) - values).sum()
+    result = nearest_on_tree(tree, tree.lengths, values / tree.lengths)
+    reached = np.abs(edge_values(tree, result) - values).sum()
     assert reached == pytest.approx(np.abs(edge_values(tree, nearest_histogram(tree, values)) - values).sum(), abs=1e-9)
 
 
@@ -107,7 +107,7 @@ def test_a_line_is_also_a_deep_tree(case):
 @given(noisy())
 def test_consistent_masses_solve_the_normal_equations(case):
     _, tree, values, variances = case
-    found = consistent(*_scaled(tree, values, variances))
+    result = consistent(*_scaled(tree, values, variances))
     table = below(tree)
     # Unknown: the items' weights with sum 1; eliminate the last.
     free = np.vstack([np.eye(tree.items - 1), -np.ones(tree.items - 1)])
@@ -116,18 +116,18 @@ def test_consistent_masses_solve_the_normal_equations(case):
     solved, *_ = np.linalg.lstsq(
         scale[:, None] * (table @ free), scale * (values / tree.lengths - table @ offset), rcond=None
     )
-    assert np.allclose(found, table @ (free @ solved + offset), atol=1e-8)
+    assert np.allclose(result, table @ (free @ solved + offset), atol=1e-8)
 
 
 @settings(deadline=None, max_examples=60)
 @given(noisy())
 def test_top_down_gives_histograms_and_keeps_what_is_one(case):
     space, _, values, variances = case
-    found = top_down_histogram(space, values, variances=variances)
-    assert is_histogram(found)
+    result = top_down_histogram(space, values, variances=variances)
+    assert is_histogram(result)
     for how in ("auto", "nearest", "top_down"):
-        again = decode(space, edge_values(space, found), how=how)
-        assert np.allclose(again, found, atol=1e-9)
+        again = decode(space, edge_values(space, result), how=how)
+        assert np.allclose(again, result, atol=1e-9)
 
 
 @settings(deadline=None, max_examples=40)
@@ -143,7 +143,7 @@ def test_on_a_line_top_down_is_the_nearest_distribution_function():
 
     line = Line(0, 4, points=[0, 1, 3, 4])
     values = np.array([0.2, -0.1, 0.3])
-    found = np.cumsum(top_down_histogram(line, values))[:-1]
+    result = np.cumsum(top_down_histogram(line, values))[:-1]
     lengths = edge_tree(line).lengths
 
     def cost(x: np.ndarray) -> float:
@@ -151,7 +151,7 @@ def test_on_a_line_top_down_is_the_nearest_distribution_function():
 
     order = [{"type": "ineq", "fun": lambda x, i=i: x[i + 1] - x[i]} for i in range(2)]
     best = minimize(cost, [0.2, 0.5, 0.8], bounds=[(0, 1)] * 3, constraints=order, tol=1e-12)
-    assert np.allclose(found, best.x, atol=1e-5)
+    assert np.allclose(result, best.x, atol=1e-5)
 
 
 def test_deep_trees_are_decoded_to_the_nearest_histogram():
@@ -182,10 +182,10 @@ def test_a_million_leaves_are_decoded_in_seconds(record_property):
     values = edge_values(tree, truth) + generator.laplace(scale=1e-6, size=tree.edges)
     for how in ("nearest", "top_down"):
         start = time.process_time()
-        found = decode(tree, values, how=how)
+        result = decode(tree, values, how=how)
         seconds = time.process_time() - start
         record_property(f"decode_1e6_seconds_{how}", seconds)
-        assert is_histogram(found)
+        assert is_histogram(result)
         assert seconds < 20.0
 
 
@@ -205,3 +205,46 @@ def test_bad_input_is_refused_kindly():
         decode(Discrete(["a"]), [])
     with pytest.raises(ParameterError, match="3 weights"):
         edge_values(space, [1.0])
+
+
+def test_edge_values():
+    assert edge_values(Clustered.grid(2, 2, r=0.25), [0.5, 0.25, 0.125, 0.125]).tolist() == [
+        0.28125,
+        0.09375,
+        0.0625,
+        0.03125,
+        0.015625,
+        0.015625,
+    ]
+
+
+def test_nearest_histogram():
+    assert nearest_histogram(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist() == [0.6, 0.4, 0.0]
+
+
+def test_top_down_histogram():
+    assert top_down_histogram(Line(0, 3, points=[0, 1, 3]), [0.2, 0.2]).round(9).tolist() == [0.36, 0.0, 0.64]
+
+
+def test_empirical_bayes_histogram():
+    values = [0.5, 0.02, -0.02, 0.01, -0.01, 0.0, 0.01, -0.01, 0.0, 0.0]
+    space = Discrete([str(i) for i in range(len(values))])
+    assert empirical_bayes_histogram(space, values, variances=0.0001).round(3).tolist()[:3] == [1.0, 0.0, 0.0]
+
+
+def test_multipliers():
+    assert multipliers(np.array([0.7, 0.5, -0.3]), np.ones(3), np.array([0]), np.array([1.0])).round(9).tolist() == [
+        -0.1
+    ]
+
+
+def test_project():
+    assert project(np.array([0.7, 0.5, -0.3]), np.ones(3), np.array([0]), np.array([1.0])).round(9).tolist() == [
+        0.6,
+        0.4,
+        0.0,
+    ]
+
+
+def test_decode():
+    assert decode(Discrete(["a", "b", "c"]), [0.35, 0.25, -0.1]).round(9).tolist() == [0.6, 0.4, 0.0]

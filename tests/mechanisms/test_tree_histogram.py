@@ -12,8 +12,9 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.decoding import decode, edge_values, empirical_bayes_histogram
 from barrow.mechanisms.histograms import histogram_noise, tree_histogram
+from barrow.mechanisms.tree_shares import tree_sides
 from barrow.noise.source import SeededSource
-from barrow.privacy import GaussianNoise, KNormNoise, Model
+from barrow.promises import GaussianNoise, KNormNoise, Model
 from barrow.spaces import Circle, Clustered, Discrete, Line, Tree, edge_tree
 from barrow.transport import emd
 
@@ -63,24 +64,24 @@ def test_the_undecoded_error_agrees_with_simulation(model, noise, alpha, users):
     """Over a grid within 10 %: real draws of the noise in the central model and of a few local users."""
     space = SPACES["clusters"]
     plan = tree_histogram(space, alpha, "1e-9", users=users, model=model, noise=noise)
-    source, found = SeededSource(2), []
+    source, results = SeededSource(2), []
     for _ in range(15 if model == "central" else 3):
         if model == "central":
-            drawn = plan.noise.draw(UserCounts.of_users(space, [[0]] * users).center(plan.query), source).values
+            sample = plan.noise.draw(UserCounts.of_users(space, [[0]] * users).center(plan.query), source).values
             n = 1
         else:
             n = min(users, 30)
             center = UserCounts.of_users(space, [[0]]).center(plan.query)
-            drawn = np.mean([plan.noise.draw(center, source).values for _ in range(n)], axis=0)
-        found.append(np.abs(drawn - edge_values(space, np.eye(space.items)[0])).sum() * math.sqrt(n / plan.reports))
-    assert np.mean(found) == pytest.approx(plan.undecoded_error, rel=0.2 if model == "local" else 0.1)
+            sample = np.mean([plan.noise.draw(center, source).values for _ in range(n)], axis=0)
+        results.append(np.abs(sample - edge_values(space, np.eye(space.items)[0])).sum() * math.sqrt(n / plan.reports))
+    assert np.mean(results) == pytest.approx(plan.undecoded_error, rel=0.2 if model == "local" else 0.1)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
 def test_the_mean_size_of_averaged_laplace_noise(n):
     plan = tree_histogram(SPACES["star"], 25, users=n, model="local", noise="laplace")
-    drawn = np.random.default_rng(3).laplace(scale=1 / 25, size=(200_000, n)).mean(axis=1)
-    assert np.abs(drawn).mean() == pytest.approx(plan.mean_size, rel=0.02)
+    sample = np.random.default_rng(3).laplace(scale=1 / 25, size=(200_000, n)).mean(axis=1)
+    assert np.abs(sample).mean() == pytest.approx(plan.mean_size, rel=0.02)
     big = [tree_histogram(SPACES["star"], 25, users=u, model="local", noise="laplace").mean_size for u in (1000, 1001)]
     assert big[1] == pytest.approx(big[0] * math.sqrt(1000 / 1001), rel=1e-6)
 
@@ -106,8 +107,8 @@ def test_local_reports_are_averaged_and_decoded():
     source = SeededSource(5)
     centers = [UserCounts.of_users(space, [ids]).center(plan.query) for ids in users]
     means = np.mean([plan.noise.draw(center, source).values for center in centers], axis=0)
-    made = histogram_noise(space, "tree", 100, users=300, model="local")
-    assert emd(space, made.decode(means), mean_histogram(space, users)) < plan.undecoded_error
+    built = histogram_noise(space, "tree", 100, users=300, model="local")
+    assert emd(space, built.decode(means), mean_histogram(space, users)) < plan.undecoded_error
     assert plan.variance == pytest.approx(2 * (1 / 100) ** 2 / 300, rel=1e-3)
 
 
@@ -116,17 +117,17 @@ def test_intervals_hold_as_often_as_they_say_and_no_more(name):
     space, generator = SPACES[name], np.random.default_rng(6)
     users = people(space, generator, 50)
     below = edge_tree(space).masses(mean_histogram(space, users))
-    counts, made, source = (
+    counts, built, source = (
         UserCounts.of_users(space, users),
         histogram_noise(space, "tree", 5, users=50),
         SeededSource(7),
     )
     single = []
     for _ in range(200):
-        shares, widths = made.shares(made.noise.draw(counts.center(made.query), source).values)
+        shares, widths = built.shares(built.noise.draw(counts.center(built.query), source).values)
         single.append((np.abs(shares - below) <= widths + 1e-12).mean())
     # 200 x edges trials at 95 %: 5 standard errors.
-    slack = 5 * math.sqrt(0.95 * 0.05 / (200 * made.query.dimension))
+    slack = 5 * math.sqrt(0.95 * 0.05 / (200 * built.query.dimension))
     assert 0.95 - slack < np.mean(single) < 0.95 + slack + 0.01
 
 
@@ -167,8 +168,8 @@ def test_shrinkage_gains_much_on_even_and_sparse_populations_and_loses_little_el
             sample = generator.laplace if law == "laplace" else generator.normal
             values = edge_values(tree, truth) + sample(scale=scale, size=tree.edges)
             variance = scale**2 * (2 if law == "laplace" else 1)
-            for how, found in errors.items():
-                found.append(emd(space, decode(tree, values, how=how, variances=variance, distribution=law), truth))
+            for how, result in errors.items():
+                result.append(emd(space, decode(tree, values, how=how, variances=variance, distribution=law), truth))
         ratios[name] = np.mean(errors["empirical_bayes"]) / np.mean(errors["top_down"])
     assert ratios["even"] < 0.5
     assert ratios["sparse"] < 0.65
@@ -188,12 +189,12 @@ def test_posterior_means_are_those_of_the_law_that_made_the_values(law):
     value = mass + sample(size=mass.size)
     mean = np.full(mass.size, engine._RATIO ** round(math.log(2.0) / math.log(engine._RATIO)))
     near = value < engine._FAR
-    found, variance = engine._posterior(
+    result, variance = engine._posterior(
         value, mean, near, np.full(mass.size, 2.0), engine._likelihood(law == "gaussian")
     )
     for low in (-2.0, -0.5, 0.5, 1.5, 3.0, 6.0):
         here = (value > low) & (value < low + 0.25)
-        assert found[here].mean() == pytest.approx(mass[here].mean(), rel=0.05, abs=0.02)
+        assert result[here].mean() == pytest.approx(mass[here].mean(), rel=0.05, abs=0.02)
         assert variance[here].mean() == pytest.approx(mass[here].var(), rel=0.15)
 
 
@@ -214,3 +215,10 @@ def test_bad_input_is_refused_kindly():
     ]:
         with pytest.raises(ParameterError, match=words):
             wrong()
+
+
+def test_tree_sides():
+    tree = edge_tree(Clustered.grid(2, 2, r=0.25))
+    below, root = tree_sides(tree, np.array([True, True, False, False]), 1.0 / tree.lengths**2)
+    assert below.tolist() == [True, False, True, True, False, False]
+    assert not root

@@ -11,8 +11,8 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise
 from barrow.mechanisms.user_level import user_level_candidates, user_level_noise
 from barrow.noise.source import SeededSource
-from barrow.privacy import UserLevelRelease
-from barrow.queries import density, function, histogram
+from barrow.promises import UserLevelRelease
+from barrow.queries import density, function, histogram, mean
 from barrow.spaces import Discrete, Line
 
 ABC = Discrete(["a", "b", "c"])
@@ -60,8 +60,8 @@ def test_release_has_the_right_scale():
     source, query = SeededSource(5), function(ABC, np.random.default_rng(0).normal(size=(3, 40)))
     truth = np.array([float(counts.center(query).exact_entry(j)) for j in range(40)])
     noise = user_level_noise(query, 1, noise="laplace", users=10)
-    found = [noise.draw(counts.center(query), source).values - truth for _ in range(1000)]
-    measured = np.abs(found).mean() / (query.range_upper(1) / 10)
+    results = [noise.draw(counts.center(query), source).values - truth for _ in range(1000)]
+    measured = np.abs(results).mean() / (query.range_upper(1) / 10)
     assert abs(measured - 1.0) < 0.025  # five deviations of 40,000 draws; the paper's half of it is far off
     assert abs(measured / 1.05 - 1) > 0.025
 
@@ -69,3 +69,14 @@ def test_release_has_the_right_scale():
 def test_errors():
     with pytest.raises(ParameterError, match="epsilon is 0"):
         user_level_noise(histogram(ABC), 0, users=3)
+
+
+def test_user_level_candidates():
+    query = histogram(Discrete(["a", "b", "c"]))
+    best = user_level_candidates(query, 1, noise="laplace", users=1000)[0]
+    assert best.name == "Laplace"
+    assert round(1000 * float(best.scale), 9) == 2.0
+
+
+def test_user_level_noise():
+    assert round(float(user_level_noise(mean(Line(0, 10, step=5, cells=True)), 1, users=100).scale), 9) == 0.05

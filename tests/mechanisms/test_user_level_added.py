@@ -16,10 +16,10 @@ from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
 from barrow.planning.simulate import simulate
 from barrow.planning.user_level import user_level_histograms
-from barrow.privacy import UserLevelRelease
+from barrow.promises import UserLevelRelease
 from barrow.queries import histogram, tree_edges
 from barrow.spaces import Circle, Clustered, Earth, Elsewhere, Euclidean, Line, NoRecords, Product, Tree
-from barrow.spaces.one_more import base_space
+from barrow.spaces.augmented import base_space
 from barrow.transport import measure_of
 
 LINE = Line(0, 20, step=1, cells=True)
@@ -54,11 +54,11 @@ def answers(made):
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_no_person_moves_the_values_by_more_than_the_noise_is_for(name, kind, noise):
     space, users, epsilon = SPACES[name], 50, Fraction(7, 10)
-    made = user_level_histogram(space, kind, epsilon, "1e-6", users=users, noise=noise)
-    assert made.event == UserLevelRelease(epsilon, delta=0 if noise == "laplace" else "1e-6", model="central")
+    built = user_level_histogram(space, kind, epsilon, "1e-6", users=users, noise=noise)
+    assert built.event == UserLevelRelease(epsilon, delta=0 if noise == "laplace" else "1e-6", model="central")
     order, loss = (1, 0.7) if noise == "laplace" else (2, gdp_mu_lower(0.7, 1e-6))
-    rows = answers(made)
-    allowed = float(made.noise.scale) * users * loss
+    rows = answers(built)
+    allowed = float(built.noise.scale) * users * loss
 
     def widest(people):
         return max(float(np.linalg.norm(a - b, order)) for a, b in itertools.combinations(people, 2))
@@ -77,12 +77,12 @@ def test_no_person_moves_the_values_by_more_than_the_noise_is_for(name, kind, no
 @pytest.mark.parametrize("kind", ["levels", "tree", "cells"])
 def test_all_data_sets_of_two_records_are_covered(kind):
     """Second route to "a norm is largest at the corners": every pair of people, with records and without."""
-    made = user_level_histogram(SPACES["clustered"], kind, 1, users=10)
-    rows = answers(made)
+    built = user_level_histogram(SPACES["clustered"], kind, 1, users=10)
+    rows = answers(built)
     people = [rows[-1], *((rows[a] + rows[b]) / 2 for a, b in itertools.combinations_with_replacement(range(12), 2))]
     far = max(float(np.abs(a - b).sum()) for a, b in itertools.combinations(people, 2))
-    assert far <= float(made.noise.scale) * 10 * (1 + 1e-9)
-    assert far >= float(made.noise.scale) * 10 / 1.01
+    assert far <= float(built.noise.scale) * 10 * (1 + 1e-9)
+    assert far >= float(built.noise.scale) * 10 / 1.01
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
@@ -95,17 +95,17 @@ def test_released_shares_are_unbiased_and_hardly_any_noise_gives_the_truth(name,
     for held in data:
         for item in held or [space.items - 1]:
             truth[item] += 1 / (300 * max(1, len(held)))
-    made = user_level_histogram(space, kind, 2, users=300)
-    exact = np.array([float(counts.center(made.query).exact_entry(j)) for j in range(made.query.dimension)])
-    assert exact == pytest.approx(made.matrix @ truth)
+    built = user_level_histogram(space, kind, 2, users=300)
+    exact = np.array([float(counts.center(built.query).exact_entry(j)) for j in range(built.query.dimension)])
+    assert exact == pytest.approx(built.matrix @ truth)
     if kind != "cells":
-        assert exact[-1] * made.factors[-1] == pytest.approx(truth[-1])
-        assert made.query.outputs[-1] == "no records"
-    drawn = made.noise.draw(counts.center(made.query))
-    assert drawn.private
-    found = made.decode(drawn.values)
-    assert found.sum() == pytest.approx(1.0)
-    assert (found >= 0).all()
+        assert exact[-1] * built.factors[-1] == pytest.approx(truth[-1])
+        assert built.query.outputs[-1] == "no records"
+    sample = built.noise.draw(counts.center(built.query))
+    assert sample.private
+    result = built.decode(sample.values)
+    assert result.sum() == pytest.approx(1.0)
+    assert (result >= 0).all()
     fine = user_level_histogram(space, kind, 2, users=10**8)
     assert measure_of(space).distance(fine.decode(fine.matrix @ truth) - truth) < 3e-3
 
@@ -117,16 +117,16 @@ def test_true_releases_err_as_predicted(name, kind, share):
     space, users, rng = SPACES[name], 1000, np.random.default_rng(8)
     inner = space.items - 1
     weights = np.append(rng.dirichlet(np.full(inner, 0.3)) * (1 - share), share)
-    drawn = rng.choice(space.items, size=users, p=weights)
-    counts = UserCounts.of_users(space, [[item] if item < inner else [] for item in drawn.tolist()])
-    truth = np.bincount(drawn, minlength=space.items) / users
-    made, source = user_level_histogram(space, kind, 1, users=users), SeededSource(4)
-    center, measure = counts.center(made.query), measure_of(space)
+    sample = rng.choice(space.items, size=users, p=weights)
+    counts = UserCounts.of_users(space, [[item] if item < inner else [] for item in sample.tolist()])
+    truth = np.bincount(sample, minlength=space.items) / users
+    built, source = user_level_histogram(space, kind, 1, users=users), SeededSource(4)
+    center, measure = counts.center(built.query), measure_of(space)
     errors = [
-        measure.distance(made.decode(made.noise.draw(center, source).values) - truth) * space.diameter
+        measure.distance(built.decode(built.noise.draw(center, source).values) - truth) * space.diameter
         for _ in range(20)
     ]
-    predicted = simulate(made, weights, 20).decoded
+    predicted = simulate(built, weights, 20).decoded
     assert 0.67 < np.mean(errors) / predicted < 1.5
 
 
@@ -143,18 +143,18 @@ def test_scales_are_left_out_only_where_they_lose():
     for space, users in ((SPACES["line"], 1100), (SPACES["square"], 900)):
         names = {c.name: c.decoded for c in user_level_histograms(space, 1, users=users)}
         assert "multiscale" not in names
-        made = user_level_histogram(space, "multiscale", 1, users=users)
+        built = user_level_histogram(space, "multiscale", 1, users=users)
         reference = np.append(np.full(space.items - 1, 0.95 / (space.items - 1)), 0.05)
         cells = user_level_histogram(space, "cells", 1, users=users)
-        assert simulate(made, reference, 4).decoded > 0.97 * simulate(cells, reference, 4).decoded
+        assert simulate(built, reference, 4).decoded > 0.97 * simulate(cells, reference, 4).decoded
 
 
 @given(arrays(np.float64, 6, elements=st.floats(-3, 3)), st.integers(1, 3))
 def test_decoded_values_are_a_histogram(values, added):
-    found = without_added(values, added, lambda rest, times: np.abs(rest) + times * 1e-6)
-    assert found.shape == (6,)
-    assert (found >= 0).all()
-    assert found.sum() == pytest.approx(1.0)
+    result = without_added(values, added, lambda rest, times: np.abs(rest) + times * 1e-6)
+    assert result.shape == (6,)
+    assert (result >= 0).all()
+    assert result.sum() == pytest.approx(1.0)
 
 
 def test_several_added_items_are_told_from_each_other():
@@ -170,3 +170,16 @@ def test_several_added_items_are_told_from_each_other():
     far = max(np.abs(a - b).sum() for a, b in itertools.combinations(values, 2))
     assert far == pytest.approx(grown.range_upper(1), rel=1e-6)
     assert far > 1.1
+
+
+def test_with_added():
+    space = NoRecords(Line(0, 4, step=1, cells=True))
+    result = with_added(histogram(space.inner), space, 1)
+    assert result.outputs[-1] == "no records"
+    assert result.dimension == 5
+    assert round(result.range_upper(1), 6) == 2.0
+    assert round(result.range_upper(2) ** 2, 6) == 2.0
+
+
+def test_without_added():
+    assert without_added(np.array([0.3, 0.1, 0.6]), 1, lambda rest, times: rest).round(9).tolist() == [0.3, 0.1, 0.6]

@@ -15,7 +15,7 @@ from barrow.mechanisms.user_level import BallNoise, user_level_noise
 from barrow.mechanisms.user_level.ball import enclosing_ball, half_sphere_mean
 from barrow.noise.additive.hemisphere import HemispherePoint, rounded_hemisphere
 from barrow.noise.source import SeededSource
-from barrow.privacy import UserLevelRelease
+from barrow.promises import UserLevelRelease
 from barrow.queries import function, histogram, mean
 from barrow.randomisers import exceeds_exp
 from barrow.spaces import Discrete, Euclidean, Line
@@ -135,3 +135,22 @@ def test_errors():
         BallNoise.of(histogram(Discrete([str(i) for i in range(2100)])), 1)
     with pytest.raises(ParameterError, match="agree is 2"):
         rounded_hemisphere([Fraction(1)], 1, 2, 1)
+
+
+def test_ball_noise():
+    noise = BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1)
+    assert round(float(noise.agree), 6) == 0.731059
+    assert round(float(noise.length / noise.radius), 4) == 2.164
+
+
+def test_ball_noise_mean_half_width():
+    assert round(BallNoise.of(mean(Line(0, 10, step=5, cells=True)), 1).mean_half_width(10000), 4) == 0.106
+
+
+def test_half_sphere_mean():
+    assert [round(half_sphere_mean(d), 6) for d in (1, 2, 3)] == [1.0, 0.63662, 0.5]
+
+
+def test_enclosing_ball():
+    _middle, radius = enclosing_ball(histogram(Discrete(["a", "b", "c", "d"])))
+    assert round(float(radius), 3) == 0.866

@@ -16,7 +16,7 @@ from barrow.mechanisms.user_level.histograms import USER_LEVEL, user_level_histo
 from barrow.mechanisms.user_level.subsets import SubsetSelection
 from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
-from barrow.privacy import UserLevel, UserLevelRelease
+from barrow.promises import UserLevel, UserLevelRelease
 from barrow.randomisers import TOTAL, exceeds_exp
 from barrow.spaces import Clustered, Discrete, Line, Tree, edge_tree
 
@@ -42,36 +42,36 @@ CASES = [
 def test_the_scale_is_the_largest_change_of_all_pairs(name, kind, noise):
     """Second route: no user's change moves the released values by more, and the noise is not much larger."""
     users, epsilon, delta = 50, Fraction(7, 10), "1e-6"
-    made = user_level_histogram(SPACES[name], kind, epsilon, delta, users=users, noise=noise)
+    built = user_level_histogram(SPACES[name], kind, epsilon, delta, users=users, noise=noise)
     slack = 0 if noise == "laplace" else delta
-    assert made.event == UserLevelRelease(epsilon, delta=slack, model="central")
-    assert price(made.event).definition == UserLevel(epsilon, slack, model="central")
-    values = np.asarray(made.matrix.T.toarray() if made.query.table.sparse else made.matrix.T)
+    assert built.event == UserLevelRelease(epsilon, delta=slack, model="central")
+    assert price(built.event).definition == UserLevel(epsilon, slack, model="central")
+    values = np.asarray(built.matrix.T.toarray() if built.query.table.sparse else built.matrix.T)
     order = 1 if noise == "laplace" else 2
     widest = max(float(np.linalg.norm(a - b, order)) for a, b in itertools.combinations(values, 2))
     loss = float(epsilon) if noise == "laplace" else gdp_mu_lower(0.7, 1e-6)
     needed = widest / (users * loss)
-    assert float(made.noise.scale) >= needed * (1 - 1e-9)
+    assert float(built.noise.scale) >= needed * (1 - 1e-9)
     # The multiscale constants are bounds over all pairs, a few per cent above.
-    assert float(made.noise.scale) <= needed * (1.2 if kind == "multiscale" else 1 + 1e-5)
+    assert float(built.noise.scale) <= needed * (1.2 if kind == "multiscale" else 1 + 1e-5)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_they_can_be_released(name, kind):
     space = SPACES[name]
-    made = user_level_histogram(space, kind, 2, users=400)
+    built = user_level_histogram(space, kind, 2, users=400)
     data = [[i % space.items, 1] for i in range(400)]
     counts = UserCounts.of_users(space, data)
     truth = np.bincount(np.ravel(data), minlength=space.items) / 800
-    exact = np.array([float(counts.center(made.query).exact_entry(j)) for j in range(made.query.dimension)])
-    assert exact == pytest.approx(made.matrix @ truth)
-    drawn = made.noise.draw(counts.center(made.query))
-    assert drawn.private
-    found = made.decode(drawn.values)
-    assert found.sum() == pytest.approx(1.0)
-    assert (found >= 0).all()
-    shares, widths = made.shares(drawn.values)
-    assert (np.abs(shares - exact * made.factors) < 8 * widths).all()
+    exact = np.array([float(counts.center(built.query).exact_entry(j)) for j in range(built.query.dimension)])
+    assert exact == pytest.approx(built.matrix @ truth)
+    sample = built.noise.draw(counts.center(built.query))
+    assert sample.private
+    result = built.decode(sample.values)
+    assert result.sum() == pytest.approx(1.0)
+    assert (result >= 0).all()
+    shares, widths = built.shares(sample.values)
+    assert (np.abs(shares - exact * built.factors) < 8 * widths).all()
 
 
 def test_edge_noise_for_epsilon_is_emd_dp_at_alpha_epsilon():
@@ -86,21 +86,21 @@ def test_edge_noise_for_epsilon_is_emd_dp_at_alpha_epsilon():
 
 def law(made: LocalSubsets, item: int) -> dict[SubsetReport, Fraction]:
     """Every report of a user with one item, with its exact probability."""
-    found = {}
+    result = {}
     for level, (channel, cells) in enumerate(zip(made.channels, made.cells, strict=True)):
         k, d, near = channel.items, channel.subset, Fraction(channel.weight, TOTAL)
         for chosen in itertools.combinations(range(k), d):
             inside = near / math.comb(k - 1, d - 1) if int(cells.of_item[item]) in chosen else Fraction(0)
             chance = inside + (1 - near) / math.comb(k, d)
-            found[SubsetReport(level, chosen)] = chance * Fraction(made.weights[level], 1000)
-    return found
+            result[SubsetReport(level, chosen)] = chance * Fraction(made.weights[level], 1000)
+    return result
 
 
 @pytest.mark.parametrize("levels", [False, True])
 def test_reports_are_private_by_enumeration_and_unbiased_exactly(levels):
     space = Clustered.grid(3, 2, r=0.1)
-    made = local_subsets(space, 1, users=100, levels=levels)
-    laws = [law(made, x) for x in range(space.items)]
+    built = local_subsets(space, 1, users=100, levels=levels)
+    laws = [law(built, x) for x in range(space.items)]
     assert all(sum(p.values()) == 1 for p in laws)
     worst = max(a[y] / b[y] for a in laws for b in laws for y in a)
     assert not exceeds_exp(worst, Fraction(1))
@@ -111,34 +111,34 @@ def test_reports_are_private_by_enumeration_and_unbiased_exactly(levels):
         for y in laws[0]:
             assert laws[a[0]][y] + laws[a[1]][y] <= (laws[b[0]][y] + laws[b[1]][y]) * worst
     # Level by level the estimate is unbiased.
-    for level, (channel, cells) in enumerate(zip(made.channels, made.cells, strict=True)):
+    for level, (channel, cells) in enumerate(zip(built.channels, built.cells, strict=True)):
         for x in range(space.items):
             mean = np.zeros(channel.items)
             for report, p in laws[x].items():
                 if report.level == level:
                     tally = np.bincount(report.members, minlength=channel.items)
-                    mean += float(p) * 1000 / made.weights[level] * channel.decode(tally, 1)
+                    mean += float(p) * 1000 / built.weights[level] * channel.decode(tally, 1)
             assert mean == pytest.approx(np.eye(channel.items)[cells.of_item[x]], abs=1e-9)
 
 
 @pytest.mark.parametrize("levels", [False, True])
 def test_drawn_reports_follow_the_enumerated_probabilities(levels):
     space = Clustered.grid(2, 2, r=0.1)
-    made, source, draws = local_subsets(space, 2, users=10, levels=levels), SeededSource(8), 4000
-    reports = [made.report([3], source=source) for _ in range(draws)]
-    for report, p in law(made, 3).items():
+    built, source, draws = local_subsets(space, 2, users=10, levels=levels), SeededSource(8), 4000
+    reports = [built.report([3], source=source) for _ in range(draws)]
+    for report, p in law(built, 3).items():
         share = reports.count(report) / draws
         assert abs(share - float(p)) < 5.5 * math.sqrt(float(p * (1 - p)) / draws)
     tallies = []
-    for level, channel in enumerate(made.channels):
+    for level, channel in enumerate(built.channels):
         here = [report.members for report in reports if report.level == level]
         tallies.append(
             (np.bincount([group for members in here for group in members], minlength=channel.items), len(here))
         )
-    found = made.estimate(tallies)
-    assert found.sum() == pytest.approx(1.0)
-    assert found[3] == pytest.approx(1.0, abs=0.15)
-    assert made.decode(found)[3] > 0.8
+    result = built.estimate(tallies)
+    assert result.sum() == pytest.approx(1.0)
+    assert result[3] == pytest.approx(1.0, abs=0.15)
+    assert built.decode(result)[3] > 0.8
 
 
 def test_simulated_estimates_have_the_predicted_variance_however_they_are_drawn():
@@ -146,12 +146,12 @@ def test_simulated_estimates_have_the_predicted_variance_however_they_are_drawn(
     reference = held / held.sum()
     for users in (2000, 3 * 10**6):  # drawn set by set, and as normal variables
         for levels in (False, True):
-            made, source = local_subsets(GRID, 1, users=users, levels=levels), SeededSource(3)
-            found = np.array([made.simulate(held, source) for _ in range(150)])
+            built, source = local_subsets(GRID, 1, users=users, levels=levels), SeededSource(3)
+            result = np.array([built.simulate(held, source) for _ in range(150)])
             tree = edge_tree(GRID)
-            spread = np.array([tree.masses(row) for row in found])
+            spread = np.array([tree.masses(row) for row in result])
             assert np.abs(spread.mean(axis=0) - tree.masses(reference)).max() < 6 * spread.std(axis=0).max() / 12
-            ratio = spread.var(axis=0) / made.edge_variances(reference)
+            ratio = spread.var(axis=0) / built.edge_variances(reference)
             assert abs(float(np.mean(ratio)) - 1.0) < 0.15
 
 
@@ -166,3 +166,10 @@ def test_errors():
         user_level_histogram(GRID, "cells", 1, users=10, noise="gaussian")
     with pytest.raises(ParameterError, match="counts"):
         SubsetSelection(3, 1).tally([1, 2])
+
+
+def test_user_level_histogram():
+    built = user_level_histogram(Line(0, 8, step=1), "cells", 1, users=1000)
+    assert built.kind == "cells"
+    assert built.event.epsilon == Fraction(1, 1)
+    assert round(1000 * float(built.noise.scale), 6) == 2.0

@@ -19,7 +19,7 @@ from barrow.mechanisms.user_level.noise import _gamma_tail
 from barrow.noise import Center
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope
 from barrow.noise.source import SeededSource
-from barrow.privacy import UserLevelRelease
+from barrow.promises import UserLevelRelease
 from barrow.queries import function, histogram, mean
 from barrow.spaces import Discrete, Euclidean
 
@@ -97,50 +97,50 @@ def test_second_moments_are_those_of_a_triangulation():
     measured = np.cov(draws(polytope, 6000, seed=5).T)
     assert np.abs(measured - exact).max() < 0.13 * np.diag(exact).max()
     query = random_query(2, 8, 3)
-    made = user_level_candidates(query, 1, noise="polytope", users=10)[0]
-    known = float(made.scale) * np.sqrt(np.diag(exact))
-    assert made.deviations == pytest.approx(known, rel=0.02)
+    built = user_level_candidates(query, 1, noise="polytope", users=10)[0]
+    known = float(built.scale) * np.sqrt(np.diag(exact))
+    assert built.deviations == pytest.approx(known, rel=0.02)
 
 
 def test_a_box_is_the_l_infinity_norm():
     square = mean(Euclidean([0, 0], [1, 1], step=0.25))
-    made = user_level_candidates(square, 1, noise="polytope", users=10)[0]
+    built = user_level_candidates(square, 1, noise="polytope", users=10)[0]
     other = user_level_candidates(square, 1, noise="linf", users=10)[0]
-    assert made.half_width == pytest.approx(other.half_width, rel=0.02)
-    assert made.half_width >= other.half_width * 0.999
-    assert made.simultaneous_half_width == pytest.approx(other.simultaneous_half_width, rel=0.02)
-    one = np.abs(draws(made.polytope, 6000)[:, 0]) * float(made.scale) / float(other.scale)
+    assert built.half_width == pytest.approx(other.half_width, rel=0.02)
+    assert built.half_width >= other.half_width * 0.999
+    assert built.simultaneous_half_width == pytest.approx(other.simultaneous_half_width, rel=0.02)
+    one = np.abs(draws(built.polytope, 6000)[:, 0]) * float(built.scale) / float(other.scale)
     law = NoiseDistribution(math.inf, 2)
     assert stats.kstest(one, np.vectorize(lambda t: 1.0 - law.tail(t))).pvalue > 1e-4
 
 
 def test_half_widths_cover_and_are_not_too_wide():
     query = random_query(8, 9, 3)
-    made = user_level_candidates(query, 1, noise="polytope", users=50)[0]
+    built = user_level_candidates(query, 1, noise="polytope", users=50)[0]
     source, zero = SeededSource(4), Center.of([0, 0, 0])
-    off = np.abs([made.draw(zero, source).values for _ in range(2500)])
-    share = (off > made.half_widths).mean(axis=0)
+    off = np.abs([built.draw(zero, source).values for _ in range(2500)])
+    share = (off > built.half_widths).mean(axis=0)
     assert (share < 0.05 + 4 * math.sqrt(0.05 * 0.95 / 2500)).all()
     assert (share > 0.05 - 5 * math.sqrt(0.05 * 0.95 / 2500)).all()
-    assert (off.max(axis=1) > made.simultaneous_half_width).mean() < 0.065
+    assert (off.max(axis=1) > built.simultaneous_half_width).mean() < 0.065
 
 
 def test_it_is_more_accurate_than_norms_of_the_axes():
     for seed, outputs in ((1, 3), (2, 4)):
-        found = {c.name: c.half_width for c in user_level_candidates(random_query(seed, 10, outputs), 1, users=100)}
-        assert found.pop("query K-norm") < min(found.values()) / 1.1
+        result = {c.name: c.half_width for c in user_level_candidates(random_query(seed, 10, outputs), 1, users=100)}
+        assert result.pop("query K-norm") < min(result.values()) / 1.1
 
 
 def test_privacy_of_the_mean_over_users_on_a_tiny_space_exactly():
     """All pairs of users with up to three items: no change moves the mean by more than epsilon scales."""
     query = random_query(3, 4, 2)
-    made = user_level_candidates(query, "1/2", noise="polytope", users=2)[0]
-    assert made.event == UserLevelRelease("1/2", model="central")
+    built = user_level_candidates(query, "1/2", noise="polytope", users=2)[0]
+    assert built.event == UserLevelRelease("1/2", model="central")
     users = [s for m in (1, 2, 3) for s in itertools.combinations_with_replacement(range(4), m)]
     centers = [UserCounts.of_users(query.space, [[0], list(s)]).center(query) for s in users]
     values = [[c.exact_entry(j) for j in range(2)] for c in centers]
     losses = [
-        gauge(made.polytope, [(x - y) / made.scale for x, y in zip(a, b, strict=True)])
+        gauge(built.polytope, [(x - y) / built.scale for x, y in zip(a, b, strict=True)])
         for a, b in itertools.combinations(values, 2)
     ]
     assert len(losses) > 500
@@ -186,3 +186,15 @@ def test_many_corners_are_held_too():
 def test_the_tail_of_gamma_is_the_one_of_scipy(shape):
     x = np.concatenate([[0.0], np.geomspace(1e-6, 700.0, 60)])
     np.testing.assert_allclose(_gamma_tail(shape, x), gammaincc(shape, x), rtol=1e-11)
+
+
+def test_query_polytope():
+    result, unit = query_polytope(mean(Euclidean([0, 0], [2, 4], step=1)))
+    assert len(result.facets) == 2
+    assert round(float(unit), 6) == 3.0
+
+
+def test_query_noise():
+    built = user_level_candidates(mean(Euclidean([0, 0], [2, 4], step=1)), 1, users=100, noise="polytope")[0]
+    assert built.name == "query K-norm"
+    assert built.dimension == 2

@@ -11,12 +11,12 @@ import numpy as np
 import pytest
 
 from barrow.noise import Center, rounded_gaussian, rounded_knorm, rounded_laplace
-from barrow.noise.source import Source
+from barrow.noise.source import RandomSource
 
 _PREC = 700
 
 
-class ScriptedSource(Source):
+class ScriptedSource(RandomSource):
     """Hands out ``script``, then ``extension`` for ever.
 
     Every lazily extended uniform then has a known limit, whatever the order in which extensions are drawn:

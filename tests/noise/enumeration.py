@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.noise.source import Source, Words
+from barrow.noise.source import RandomSource, Words
 
 
 class _NeedMoreError(Exception):
@@ -16,7 +16,7 @@ class _NeedMoreError(Exception):
         self.count = count
 
 
-class ScriptedSource(Source):
+class ScriptedSource(RandomSource):
     """Hands out words that were fixed beforehand, and asks for more when they are used up."""
 
     def __init__(self, script: tuple[int, ...], bits: int) -> None:
@@ -35,7 +35,7 @@ class ScriptedSource(Source):
 
 
 def exact_distribution(
-    draw: Callable[[Source], Hashable], *, bits: int, words: int
+    draw: Callable[[RandomSource], Hashable], *, bits: int, words: int
 ) -> tuple[dict[Hashable, Fraction], Fraction]:
     """The probability of each outcome decided within ``words`` words, and the probability of the rest.
 

@@ -153,22 +153,23 @@ def test_the_stream_is_the_counter_mode_of_aes_256():
 
 def test_no_word_is_handed_out_twice():
     source = SystemSource()
-    drawn = np.concatenate([source.words(n) for n in (1, 5, 4000, 3, 10_000, 2, 5000, 4095, 4096, 1)])
-    assert len(np.unique(drawn)) == len(drawn)
-    assert np.intersect1d(drawn, SystemSource().words(10_000)).size == 0
+    sample = np.concatenate([source.words(n) for n in (1, 5, 4000, 3, 10_000, 2, 5000, 4095, 4096, 1)])
+    assert len(np.unique(sample)) == len(sample)
+    assert np.intersect1d(sample, SystemSource().words(10_000)).size == 0
 
 
 def test_threads_share_a_source_without_sharing_words():
     source = SystemSource()
-    drawn: list[np.ndarray] = []
+    samples: list[np.ndarray] = []
     threads = [
-        threading.Thread(target=lambda: drawn.extend(source.words(n) for n in (1, 7, 300, 5000) * 20)) for _ in range(4)
+        threading.Thread(target=lambda: samples.extend(source.words(n) for n in (1, 7, 300, 5000) * 20))
+        for _ in range(4)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    words = np.concatenate(drawn)
+    words = np.concatenate(samples)
     assert len(words) == 4 * 20 * 5308
     assert len(np.unique(words)) == len(words)
 
@@ -214,3 +215,10 @@ def test_seeds_matter():
     assert (a != b).any()
     with pytest.raises(ParameterError):
         SeededSource("x")  # type: ignore[arg-type]
+
+
+def test_seeded_source():
+    first = rounded_laplace([0, 0], 1, source=SeededSource(1))
+    again = rounded_laplace([0, 0], 1, source=SeededSource(1))
+    assert (first.integers == again.integers).all()
+    assert not first.private

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from decimal import Decimal
 from fractions import Fraction
@@ -24,6 +25,10 @@ from barrow.numerics import (
     smallest_safe,
     whole,
 )
+from barrow.numerics.binomial import binomial_cdf, binomial_log_pmf, fair_tail, tail_error
+from barrow.numerics.digest import table_digest
+from barrow.numerics.exact import ROUND_CEILING, ROUND_FLOOR, rounded_to
+from barrow.numerics.gdp import gdp_delta_upper_array, mills
 
 FRACTIONS = st.fractions(max_denominator=10**40)
 
@@ -100,9 +105,9 @@ def test_searches_return_a_tested_safe_end():
         tested[x] = x <= 0.3
         return tested[x]
 
-    found = largest_safe(is_safe, 0.0, 1.0)
-    assert tested[found]
-    assert found == pytest.approx(0.3, rel=1e-10)
+    result = largest_safe(is_safe, 0.0, 1.0)
+    assert tested[result]
+    assert result == pytest.approx(0.3, rel=1e-10)
     assert largest_safe(lambda x: True, 0.0, 1.0) == 1.0
     assert smallest_safe(lambda x: x >= 0.3, 0.0, 1.0) >= 0.3
     with pytest.raises(ParameterError, match="Nothing safe"):
@@ -164,3 +169,37 @@ def test_bad_input():
     ):
         with pytest.raises(ParameterError):
             call()
+
+
+def test_tail_error():
+    assert float(tail_error(100.0)) < 1e-11
+
+
+def test_binomial_log_pmf():
+    assert round(float(np.exp(binomial_log_pmf(3, 10, 0.5))) * 1024, 9) == 120.0
+
+
+def test_binomial_cdf():
+    assert round(float(binomial_cdf(3, 10, 0.5, 0.5)) * 1024, 9) == 176.0
+
+
+def test_fair_tail():
+    assert round(float(fair_tail(8, 10)) * 1024, 9) == 56.0
+
+
+def test_table_digest():
+    assert table_digest(["a", "bc"]) != table_digest(["ab", "c"])
+
+
+def test_mills():
+    assert float(mills(0.0)) == math.sqrt(math.pi / 2)
+
+
+def test_gdp_delta_upper_array():
+    assert [round(float(d) * 1000000000000.0, 6) for d in gdp_delta_upper_array([2.99099946767], [25.0])] == [1.0]
+    assert gdp_delta_upper_array([0.0, 1.0], [1.0, -800.0]).tolist() == [0.0, 1.0]
+
+
+def test_rounded_to():
+    assert rounded_to(Fraction(2, 3), 2, ROUND_FLOOR) == Decimal("0.66")
+    assert rounded_to(Fraction(2, 3), 2, ROUND_CEILING) == Decimal("0.67")

@@ -39,6 +39,6 @@ def test_rows_with_other_columns_have_one_outline():
 
 def test_text_and_geometry_say_the_same():
     rings = outline(squares([(0, 0), (3, 3)]))
-    said = as_geometry(as_text(rings))
-    assert said["type"] == "MultiPolygon"
-    assert [tuple(map(tuple, part[0])) for part in said["coordinates"]] == [tuple(ring) for ring in rings]
+    data = as_geometry(as_text(rings))
+    assert data["type"] == "MultiPolygon"
+    assert [tuple(map(tuple, part[0])) for part in data["coordinates"]] == [tuple(ring) for ring in rings]

@@ -6,7 +6,7 @@ from typing import Any
 
 from barrow.planning import HistogramTarget, Terms, reference_distribution
 from barrow.planning import histogram_candidates as candidates
-from barrow.privacy.definitions import positive, probability, to_model
+from barrow.promises.definitions import positive, probability, to_model
 
 
 def target(space: Any, delta: Any = 0, *, users: int, items: int | None = None, model: str = "central",
@@ -15,7 +15,7 @@ def target(space: Any, delta: Any = 0, *, users: int, items: int | None = None, 
     return HistogramTarget(terms, reference_distribution(space, reference), items, noise, decode)
 
 
-def histogram_candidates(asked: HistogramTarget, alpha: Any, **options: Any) -> Any:
+def histogram_candidates(request: HistogramTarget, alpha: Any, **options: Any) -> Any:
     from dataclasses import replace
 
-    return candidates(replace(asked, terms=replace(asked.terms, given=positive(alpha, "alpha"))), **options)
+    return candidates(replace(request, terms=replace(request.terms, given=positive(alpha, "alpha"))), **options)

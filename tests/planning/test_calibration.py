@@ -19,12 +19,12 @@ from mpmath import erfc, exp, mp, mpf, sqrt
 from barrow.accounting import epsilon_at, price
 from barrow.mechanisms import linear_candidates
 from barrow.numerics import float_down, gdp_mu_lower
-from barrow.planning import kept_errors
+from barrow.planning import errors_within
 from barrow.planning.terms import Terms
-from barrow.policy import Promise
-from barrow.privacy import GaussianNoise
+from barrow.promises import GaussianNoise, Promise
 from barrow.queries import Query, density, mean
 from barrow.questions import Histogram, Mean
+from barrow.questions.prices import charges
 from barrow.spaces import Embedding, Line
 
 DELTA = Fraction(1, 10**9)
@@ -34,9 +34,9 @@ PROMISES = (Promise("1 of 30", "anywhere", "0.5"), Promise("all", "3.5 km", "0.5
 
 def words(seed: int) -> Embedding:
     """200 unit vectors of 50 dimensions."""
-    drawn = np.random.default_rng(seed).normal(size=(200, 50))
+    sample = np.random.default_rng(seed).normal(size=(200, 50))
     return Embedding(
-        [f"w{i}" for i in range(200)], (drawn / np.linalg.norm(drawn, axis=1)[:, None]).tolist(), metric="euclidean"
+        [f"w{i}" for i in range(200)], (sample / np.linalg.norm(sample, axis=1)[:, None]).tolist(), metric="euclidean"
     )
 
 
@@ -70,11 +70,11 @@ def farthest(query: Query, share: Fraction, far: Fraction) -> float:
 def excess(terms: Terms, query: Query, mu: Fraction) -> float:
     """The largest delta over what is allowed, over all promises, of noise with this mu on one person's answer."""
     sigma = Fraction(query.lipschitz_upper(2)) / mu
-    found = []
-    for promise, kept in zip(terms.promises, terms.kept, strict=True):
-        shift = Fraction(farthest(query, promise.share, kept.distance)) / sigma
-        found.append(normal_delta(shift, promise.epsilon * terms.fraction) / mpf(float(terms.delta)))
-    return float(max(found))
+    results = []
+    for promise, subset in zip(terms.promises, terms.satisfied, strict=True):
+        shift = Fraction(farthest(query, promise.share, subset.distance)) / sigma
+        results.append(normal_delta(shift, promise.epsilon * terms.fraction) / mpf(float(terms.delta)))
+    return float(max(results))
 
 
 QUERIES = [mean(LINE), density(LINE, bandwidth="5 km")]
@@ -93,8 +93,9 @@ def _over_the_easiest(terms: Terms, ratio: Fraction) -> Fraction:
 
 def _without_snapping(terms: Terms, ratio: Fraction) -> Fraction:
     return min(
-        Fraction(gdp_mu_lower(float_down(epsilon), float_down(terms.delta))) / (kept.share * min(kept.distance, ratio))
-        for epsilon, kept in zip(terms.epsilons, terms.kept, strict=True)
+        Fraction(gdp_mu_lower(float_down(epsilon), float_down(terms.delta)))
+        / (subset.share * min(subset.distance, ratio))
+        for epsilon, subset in zip(terms.epsilons, terms.satisfied, strict=True)
     )
 
 
@@ -152,7 +153,7 @@ def test_it_is_the_largest_mu_whose_own_price_keeps_every_promise(rows, delta, f
 
     def prices(mu: Fraction) -> list[Fraction]:
         event = GaussianNoise(mu, delta=slack, model="central", range_ratio=ratio)
-        return [epsilon_at(event, kept.share, kept.reach, slack) for kept in terms.kept]
+        return [epsilon_at(event, satisfied.share, satisfied.reach, slack) for satisfied in terms.satisfied]
 
     mu = terms.mu_for(ratio)
     assert all(paid <= promised for paid, promised in zip(prices(mu), terms.epsilons, strict=True))
@@ -162,17 +163,18 @@ def test_it_is_the_largest_mu_whose_own_price_keeps_every_promise(rows, delta, f
         1 - Fraction(1, 2**39)
     )
     # And the second route, at the shifts of the promises themselves.
-    for promised, kept in zip(terms.epsilons, terms.kept, strict=True):
+    for promised, subset in zip(terms.epsilons, terms.satisfied, strict=True):
         assert (
-            normal_delta(mu * kept.share * min(kept.reach, ratio), promised) <= mpf(slack.numerator) / slack.denominator
+            normal_delta(mu * subset.share * min(subset.reach, ratio), promised)
+            <= mpf(slack.numerator) / slack.denominator
         )
 
 
 def test_a_given_alpha_is_calibrated_as_before():
     terms = Terms(LINE, 50, given=Fraction(25), delta=DELTA)
-    (found,) = kept_errors(mean(LINE), terms, "gaussian")
-    assert found.guarantee.definition.alpha <= 25
-    assert float(found.guarantee.definition.alpha) == pytest.approx(25, rel=1e-11)
+    (result,) = errors_within(mean(LINE), terms, "gaussian")
+    assert result.guarantee.definition.alpha <= 25
+    assert float(result.guarantee.definition.alpha) == pytest.approx(25, rel=1e-11)
 
 
 def test_a_promise_about_everything_is_an_alpha():
@@ -191,8 +193,8 @@ def test_the_mean_of_an_embedding_has_less_noise(seed):
     assert plan.chosen.name == "gaussian"
     assert before.half_width >= 1.3 * plan.chosen.error
     assert min(each.error for each in plan.others) >= 1.3 * plan.chosen.error
-    assert plan.charges()[0] <= Fraction(1, 2)
-    assert float(plan.charges()[0]) == pytest.approx(0.5, rel=1e-9)  # all of the promise, and before three quarters
+    assert charges(plan)[0] <= Fraction(1, 2)
+    assert float(charges(plan)[0]) == pytest.approx(0.5, rel=1e-9)  # all of the promise, and before three quarters
     assert float(epsilon_at(before.event, Fraction(1, 30), Fraction(1), DELTA)) < 0.4
     # Nobody promised these, and they are said.
     assert plan.guarantee == price(plan.event)
@@ -205,5 +207,5 @@ def test_histograms_are_calibrated_so_too():
     plan = Histogram(mechanism="cells", noise="gaussian").plan(terms)
     assert isinstance(plan.event, GaussianNoise)
     assert plan.event.mu == terms.mu_for(plan.event.range_ratio)
-    assert float(plan.charges()[0]) == pytest.approx(0.5, rel=1e-9)
-    assert plan.charges()[0] <= Fraction(1, 2)
+    assert float(charges(plan)[0]) == pytest.approx(0.5, rel=1e-9)
+    assert charges(plan)[0] <= Fraction(1, 2)

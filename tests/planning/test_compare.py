@@ -14,14 +14,15 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
 from barrow.noise.source import SeededSource
-from barrow.planning import compare
-from barrow.planning.comparing import crossover
-from barrow.planning.comparison import ASKED, PROMISES, WORST
+from barrow.planning import compare, linear_errors
+from barrow.planning.candidates import Candidate
+from barrow.planning.comparing import ComparisonRequest, as_user_level, compared, crossover
+from barrow.planning.comparison import PROMISES, REQUEST, WORST
 from barrow.planning.linear import shuffled_epsilon0, user_level_errors
 from barrow.planning.user_level import user_level_histograms
-from barrow.policy import Policy
-from barrow.privacy import ShuffledReports, UserLevel
+from barrow.promises import Emd, Guarantee, Policy, ShuffledReports, UserLevel
 from barrow.queries import function, mean
+from barrow.questions.prices import charges
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line, Product
 from barrow.transport import emd
 from tests.planning.targets import histogram_candidates, target
@@ -33,56 +34,56 @@ TRIPLES = [("1/10", "0.5", "0.4"), ("all", "0.05", "0.3")]
 
 
 def test_user_level_dp_keeps_every_promise_at_the_smallest_epsilon():
-    found = compare(GRID, HISTOGRAM, users=2000, promises=TRIPLES)
-    first = found.rivals[0]
+    result = compare(GRID, HISTOGRAM, users=2000, promises=TRIPLES)
+    first = result.baselines[0]
     assert (first.why, first.epsilon) == (PROMISES, Fraction(3, 10))
-    assert found.alpha == Policy(GRID, TRIPLES).alpha_exact
-    for _, w, _, asked in found.changes:
-        assert first.best.guarantee.epsilon_at(w) <= asked * (1 + 1e-12)
-    assert found.lines()[0] == found.sentence
+    assert result.alpha == Policy(GRID, TRIPLES).alpha_exact
+    for _, w, _, request in result.changes:
+        assert first.best.guarantee.epsilon_at(w) <= request * (1 + 1e-12)
+    assert result.lines()[0] == result.sentence
     than = "less error than user-level DP that keeps the same promises (ε = 0.3)."
-    assert found.sentence == f"{found.ratio:.1f} times {than}"
-    assert found.better is found.choice
-    told = found.to_json()
-    assert (told["sentence"], told["ratio"]) == (found.sentence, found.ratio)
+    assert result.sentence == f"{result.ratio:.1f} times {than}"
+    assert result.better is result.choice
+    told = result.to_json()
+    assert (told["sentence"], told["ratio"]) == (result.sentence, result.ratio)
 
 
 def test_what_a_promise_costs_is_what_the_plan_says():
     """Noise on the cells' shares pays for the share that changes, not for how far it moves."""
     study = bw.Study(WHERE_WHEN, ["1 of 10, 0.2, 0.5", "all, 0.2, 4"], users=400)
-    plan, found = study.plan("histogram"), study.compare("histogram")
-    assert plan.chosen.name == found.choice.name == "cells"
-    assert [found.choice.epsilon_at(w, share) for _, w, share, _ in found.changes] == pytest.approx(
-        [float(epsilon) for epsilon in plan.charges()]
+    plan, result = study.plan("histogram"), study.compare("histogram")
+    assert plan.chosen.name == result.choice.name == "cells"
+    assert [result.choice.epsilon_at(w, share) for _, w, share, _ in result.changes] == pytest.approx(
+        [float(epsilon) for epsilon in charges(plan)]
     )
-    for candidate in (*found.candidates, *found.rivals[0].candidates):
-        for _, w, share, asked in found.changes:
-            assert candidate.epsilon_at(w, share) <= asked * (1 + 1e-12), candidate.name
+    for candidate in (*result.candidates, *result.baselines[0].candidates):
+        for _, w, share, request in result.changes:
+            assert candidate.epsilon_at(w, share) <= request * (1 + 1e-12), candidate.name
 
 
 def test_a_crossing_that_was_not_looked_for_is_not_said():
     wide = Euclidean([0, 0], [60, 60], step=1)
-    found = bw.Study(wide, ["1 of 10, 0.05, 0.5"], users=1000).compare("histogram")
-    assert found.rivals[0].crossover is None
-    assert found.ratio > 1
-    assert not any("no α below" in line for line in found.lines())
+    result = bw.Study(wide, ["1 of 10, 0.05, 0.5"], users=1000).compare("histogram")
+    assert result.baselines[0].crossover is None
+    assert result.ratio > 1
+    assert not any("no α below" in line for line in result.lines())
 
 
 def test_it_is_honest_the_other_way_round():
-    found = compare(WHERE_WHEN, HISTOGRAM, users=1000, promises=["all, anywhere, 1"])
-    assert found.ratio < 1 / 1.05
-    assert found.sentence.startswith("User-level DP that keeps the same promises (ε = 1) has ")
-    assert found.sentence.endswith("less error. A plan chooses that.")
-    assert found.better.user_level
-    assert any("wrong choice" in line for line in found.warnings())
+    result = compare(WHERE_WHEN, HISTOGRAM, users=1000, promises=["all, anywhere, 1"])
+    assert result.ratio < 1 / 1.05
+    assert result.sentence.startswith("User-level DP that keeps the same promises (ε = 1) has ")
+    assert result.sentence.endswith("less error. A plan chooses that.")
+    assert result.better.user_level
+    assert any("wrong choice" in line for line in result.warnings())
 
 
 @pytest.mark.parametrize("model", ["central", "local"])
 def test_at_the_same_worst_case_user_level_dp_never_loses(model):
-    found = compare(GRID, HISTOGRAM, 5, "1e-6", users=2000, model=model)
-    worst = next(rival for rival in found.rivals if rival.why == WORST)
-    assert worst.error <= found.choice.error * (1 + 1e-12)
-    assert worst.best.guarantee.epsilon_at(1) <= found.choice.guarantee.epsilon_at(1) * (1 + 1e-9)
+    result = compare(GRID, HISTOGRAM, 5, "1e-6", users=2000, model=model)
+    worst = next(baseline for baseline in result.baselines if baseline.why == WORST)
+    assert worst.error <= result.choice.error * (1 + 1e-12)
+    assert worst.best.guarantee.epsilon_at(1) <= result.choice.guarantee.epsilon_at(1) * (1 + 1e-9)
 
 
 SPACES = {
@@ -96,32 +97,32 @@ SPACES = {
 @pytest.mark.parametrize("name", SPACES)
 @pytest.mark.parametrize("epsilon", ["0.1", "1", "8"])
 def test_no_crossover_lies_below_epsilon(name, epsilon):
-    found = compare(SPACES[name], HISTOGRAM, 3, users=500, epsilons=[epsilon])
-    rival = next(rival for rival in found.rivals if rival.why == ASKED)
-    assert rival.crossover is None or rival.crossover >= float(epsilon)
+    result = compare(SPACES[name], HISTOGRAM, 3, users=500, epsilons=[epsilon])
+    baseline = next(baseline for baseline in result.baselines if baseline.why == REQUEST)
+    assert baseline.crossover is None or baseline.crossover >= float(epsilon)
     linear = compare(SPACES["line"], {"kind": "mean"}, 3, users=500, epsilons=[epsilon])
-    assert linear.rivals[0].crossover >= float(epsilon)
+    assert linear.baselines[0].crossover >= float(epsilon)
 
 
 def test_the_crossover_is_about_where_the_errors_cross():
-    found = compare(GRID, HISTOGRAM, 8, users=2000, epsilons=["0.5"])
-    rival = found.rivals[0]
-    asked = target(GRID, users=2000)
+    result = compare(GRID, HISTOGRAM, 8, users=2000, epsilons=["0.5"])
+    baseline = result.baselines[0]
+    request = target(GRID, users=2000)
     at = [
-        histogram_candidates(asked, Fraction(rival.crossover) * times, only="tree")[0][0].error
+        histogram_candidates(request, Fraction(baseline.crossover) * times, only="tree")[0][0].error
         for times in (Fraction(2, 3), Fraction(3, 2))
     ]
-    assert at[1] < rival.error < at[0]
+    assert at[1] < baseline.error < at[0]
 
 
 def test_crossover_by_hand():
-    found = compare(GRID, HISTOGRAM, 8, users=2000, epsilons=["0.5"]).choice
+    result = compare(GRID, HISTOGRAM, 8, users=2000, epsilons=["0.5"]).choice
     # The worst case of edge noise is alpha: it errs by 4 at alpha = 1/2 and by 1/4 at 8.
-    found, same = replace(found, error=0.25), replace(found, error=4.0)
-    assert crossover(found, Fraction(8), same, Fraction(1, 2), 2.0) == pytest.approx(1.0)
-    assert crossover(found, Fraction(8), same, Fraction(1, 2), 4.0) == pytest.approx(0.5)
-    assert crossover(found, Fraction(8), same, Fraction(1, 2), 1e-6) is None
-    assert crossover(found, Fraction(8), replace(same, error=0.1), Fraction(1, 2), 0.05) is None
+    result, same = replace(result, error=0.25), replace(result, error=4.0)
+    assert crossover(result, Fraction(8), same, Fraction(1, 2), 2.0) == pytest.approx(1.0)
+    assert crossover(result, Fraction(8), same, Fraction(1, 2), 4.0) == pytest.approx(0.5)
+    assert crossover(result, Fraction(8), same, Fraction(1, 2), 1e-6) is None
+    assert crossover(result, Fraction(8), replace(same, error=0.1), Fraction(1, 2), 0.05) is None
 
 
 @pytest.mark.parametrize(
@@ -131,8 +132,8 @@ def test_crossover_by_hand():
 def test_errors_are_means_and_not_bounds(space, model):
     """What is called the error is what other seeds give on average, on spaces without a tree too."""
     reference = np.random.default_rng(3).dirichlet(np.ones(space.items))
-    found = user_level_histograms(space, "0.7", users=800, model=model, reference=reference, draws=40)
-    best = next(c for c in found if model == "central" or c.name != "tree")  # edge noise has tests of its own
+    result = user_level_histograms(space, "0.7", users=800, model=model, reference=reference, draws=40)
+    best = next(c for c in result if model == "central" or c.name != "tree")  # edge noise has tests of its own
     held = whole_counts(reference, 10**6)
     source, measured = SeededSource(77), []
     for _ in range(40):
@@ -208,3 +209,25 @@ def test_errors():
         compare(GRID, HISTOGRAM, 1, users=1)
     with pytest.raises(ParameterError, match="model is 'martian'"):
         user_level_errors(mean(Line(0, 3, step=1, cells=True)), 1, users=10, model="martian")
+
+
+def test_compared():
+    query = mean(Line(0, 100, unit="years", step=1))
+    request = ComparisonRequest(
+        "mean", "half width", "", lambda e, _: user_level_errors(query, e, users=10), lambda e: None
+    )
+    result = compared(query.space, request, linear_errors(query, 4, users=10), Fraction(4), epsilons=[1])
+    assert result.baselines[0].why == "was asked for"
+
+
+def test_crossover():
+    promise = Guarantee(Emd(25, model="central"), "knorm", "lemma:lin")
+    candidate = Candidate("tree", "", promise, 0.04)
+    assert round(crossover(candidate, Fraction(25), replace(candidate, error=1.0), Fraction(1), 0.5), 6) == 2.0
+
+
+def test_as_user_level():
+    assert (
+        as_user_level(Candidate("tree", "noise", Guarantee(Emd(2, model="central"), "knorm", ""), 0.1)).words
+        == "user-level: noise, by its worst case"
+    )

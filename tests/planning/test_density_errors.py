@@ -12,6 +12,8 @@ from barrow.engines import Counts
 from barrow.planning import reference_distribution
 from barrow.planning.densities import snapping_moves
 from barrow.questions import Density, Terms
+from barrow.questions.estimates import estimate
+from barrow.questions.plan_text import answer_json
 from barrow.spaces import Circle, Earth, Euclidean, Line, NoRecords
 from barrow.spaces.shapes import cell_corners
 
@@ -38,12 +40,12 @@ def hats(space, query, x):
         apart = np.abs(x - centres[:, 0])
         return np.maximum(0.0, 1.0 - np.minimum(apart, space.period - apart) * len(centres) / space.period)
     rows = np.unique(centres[:, 0])
-    found = np.maximum(0.0, 1.0 - np.abs(x[:, :1] - centres[:, 0]) / (rows[1] - rows[0]))
+    result = np.maximum(0.0, 1.0 - np.abs(x[:, :1] - centres[:, 0]) / (rows[1] - rows[0]))
     for row in rows if x.shape[1] == 2 else ():  # each row of centres has a spacing of its own
         mine = np.flatnonzero(centres[:, 0] == row)
         gap = np.diff(centres[mine, 1])[0]
-        found[:, mine] *= np.maximum(0.0, 1.0 - np.abs(x[:, 1:] - centres[mine, 1]) / gap)
-    return found
+        result[:, mine] *= np.maximum(0.0, 1.0 - np.abs(x[:, 1:] - centres[mine, 1]) / gap)
+    return result
 
 
 def raw(space, rng, reference):
@@ -66,7 +68,7 @@ def releases(name):
         held = np.bincount(space.encode(x[:, 0] if x.shape[1] == 1 else x), minlength=space.items)
         there = np.flatnonzero(held)
         counts = Counts(there, np.ones(len(there), dtype=np.int64), held[there], users=USERS)
-        rows = plan.tables(plan.draw(plan.statistics(counts))[0])["values"]
+        rows = plan.tables(plan.draw(plan.statistics(counts)))["values"]
         values.append([row["value"] for row in rows] - true)
         shares.append([row["share"] for row in rows] - true)
     return plan, np.array(values), np.array(shares)
@@ -84,15 +86,15 @@ def test_predictions_hold_against_raw_records(name):
     if name in COARSE:  # the noise alone, which was predicted before, is far too little
         assert np.quantile(np.abs(values), 0.95) > 1.5 * plan.half_width
         assert math.sqrt((values**2).mean()) > 1.5 * plan.noise.deviation
-    assert np.abs(values).max() <= plan.snapping + 50 * plan.half_width_all
+    assert np.abs(values).max() <= plan.measured.snapping_upper + 50 * plan.half_width_all
 
 
 @pytest.mark.parametrize("name", ["line, coarse", "plane, coarse", "Earth, coarse"])
 def test_the_mean_and_the_variance_of_what_snapping_moves(name):
     space, bandwidth = SETTINGS[name]
-    asked, reference = Density(bandwidth=bandwidth), reference_distribution(space)
-    query = asked.query(space)
-    mean, variance = snapping_moves(query, reference, asked.query)
+    density, reference = Density(bandwidth=bandwidth), reference_distribution(space)
+    query = density.query(space)
+    mean, variance = snapping_moves(query, reference, density.query)
     x = np.concatenate([raw(space, np.random.default_rng(k), reference) for k in range(25)])
     ids = space.encode(x[:, 0] if x.shape[1] == 1 else x)
     moved = (query.table.floats() * float(query.step)).toarray()[ids] - hats(space, query, x)
@@ -103,11 +105,11 @@ def test_the_mean_and_the_variance_of_what_snapping_moves(name):
 
 def test_a_grid_of_very_many_cells_is_judged_by_a_coarser_one(monkeypatch):
     space = Earth(box=BOX, cell=20)
-    asked, reference = Density(bandwidth="200 km"), reference_distribution(space)
-    query = asked.query(space)
-    fine = snapping_moves(query, reference, asked.query)[1]
+    density, reference = Density(bandwidth="200 km"), reference_distribution(space)
+    query = density.query(space)
+    fine = snapping_moves(query, reference, density.query)[1]
     monkeypatch.setattr("barrow.planning.densities._FINE", 16 * 900)
-    assert np.sqrt(snapping_moves(query, reference, asked.query)[1].mean()) == pytest.approx(
+    assert np.sqrt(snapping_moves(query, reference, density.query)[1].mean()) == pytest.approx(
         np.sqrt(fine.mean()), rel=0.3
     )
 
@@ -115,10 +117,10 @@ def test_a_grid_of_very_many_cells_is_judged_by_a_coarser_one(monkeypatch):
 def test_what_is_not_snapped_adds_nothing_and_people_without_records_have_a_share():
     whole = Line(0, 100, unit="years", step=1, whole=True)
     plan = Density(bandwidth="10 years").plan(Terms(whole, 1000, given=Fraction(9)))
-    assert (plan.error, plan.error_parts[1], plan.expected.snapping) == (plan.half_width, 0.0, 0.0)
+    assert (plan.error, estimate(plan).snapping, plan.expected.snapping) == (plan.half_width, 0.0, 0.0)
     some = NoRecords(SETTINGS["line, coarse"][0])
     plan = Density(bandwidth="10 years").plan(Terms(some, 1000, given=Fraction(9)))
-    assert plan.half_width < plan.error < plan.half_width + plan.snapping
-    said = plan.to_json()
-    assert (said["error"], said["snapping_typical"]) == (plan.error, plan.expected.snapping)
-    assert 0 < said["expected_error"]["decoded"] <= said["expected_error"]["values"]
+    assert plan.half_width < plan.error < plan.half_width + plan.measured.snapping_upper
+    data = answer_json(plan)
+    assert (data["error"], data["snapping_typical"]) == (plan.error, plan.expected.snapping)
+    assert 0 < data["expected_error"]["decoded"] <= data["expected_error"]["values"]

@@ -7,7 +7,7 @@ import pytest
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.planning import choose_items
-from barrow.planning.items import most_accurate_items
+from barrow.planning.item_choice import most_accurate_items
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line, Tree
 
 SPACES = {
@@ -23,15 +23,15 @@ SPACES = {
 @pytest.mark.parametrize(("model", "users"), [("local", None), ("shuffle", 500), ("central", 500)])
 @pytest.mark.parametrize(("alpha", "delta"), [(25, 0), (25, "1e-9"), ("0.5", "1e-6")])
 def test_what_is_chosen_keeps_what_was_asked(space, model, users, alpha, delta):
-    found = choose_items(space, alpha, delta, items=20, users=users, model=model)
-    assert found.guarantee == price(found.mechanism.event)
-    assert found.guarantee.definition.parameters["alpha"] <= Fraction(str(alpha))
-    assert found.guarantee.definition.parameters["delta"] <= Fraction(str(delta))
-    assert found.mechanism.event.reports == (20 if model == "local" else 10_000)
-    assert found.guarantee.definition.bounded
+    result = choose_items(space, alpha, delta, items=20, users=users, model=model)
+    assert result.guarantee == price(result.mechanism.event)
+    assert result.guarantee.definition.parameters["alpha"] <= Fraction(str(alpha))
+    assert result.guarantee.definition.parameters["delta"] <= Fraction(str(delta))
+    assert result.mechanism.event.reports == (20 if model == "local" else 10_000)
+    assert result.guarantee.definition.bounded
     # Nothing much is wasted either: the claim is within a millionth of what was calibrated, unless reports are exact.
-    assert float(found.mechanism.event.alpha0) <= found.calibration.alpha0 * (1 + 1e-12)
-    assert float(found.mechanism.event.alpha0) >= found.calibration.alpha0 * 0.9
+    assert float(result.mechanism.event.alpha0) <= result.calibration.alpha0 * (1 + 1e-12)
+    assert float(result.mechanism.event.alpha0) >= result.calibration.alpha0 * 0.9
 
 
 def test_the_papers_example():
@@ -40,11 +40,11 @@ def test_the_papers_example():
     The blanket of GKRR itself allows more; a tree of the same shape has no name and keeps the flow.
     """
     space = Clustered.grid(20, 50, r=0.05)
-    found = choose_items(space, 25, "1e-12", items=1000, users=10**5)
-    assert 4.3 < found.calibration.methods["flow"] < 4.45
-    assert 6.4 < float(found.mechanism.event.alpha0) < 6.5
-    assert found.guarantee.method == "blanket"
-    assert found.mechanism.event.randomiser == f"gkrr:20x50:{Fraction(0.05)}"
+    result = choose_items(space, 25, "1e-12", items=1000, users=10**5)
+    assert 4.3 < result.calibration.methods["flow"] < 4.45
+    assert 6.4 < float(result.mechanism.event.alpha0) < 6.5
+    assert result.guarantee.method == "blanket"
+    assert result.mechanism.event.randomiser == f"gkrr:20x50:{Fraction(0.05)}"
     tree = Tree.nested([f"{b}/{c}" for b in range(20) for c in range(50)], distances=[1, 0.05])
     same = choose_items(tree, 25, "1e-12", items=1000, users=10**5)
     assert same.mechanism.event.randomiser is None
@@ -68,23 +68,25 @@ def test_the_papers_example():
     ],
 )
 def test_what_is_named_is_priced_by_its_blanket(space, randomiser, family):
-    found = choose_items(space, 10, "1e-9", items=200, users=500, randomiser=randomiser)
-    assert found.mechanism.event.randomiser == family
-    assert "blanket" in found.calibration.methods
-    assert (found.mechanism.event.channel is None) is (family is not None)
+    result = choose_items(space, 10, "1e-9", items=200, users=500, randomiser=randomiser)
+    assert result.mechanism.event.randomiser == family
+    assert "blanket" in result.calibration.methods
+    assert (result.mechanism.event.channel is None) is (family is not None)
     if family is not None:
-        assert found.guarantee.method == "blanket"
-        assert found.calibration.methods["blanket"] > found.calibration.methods["flow"]
+        assert result.guarantee.method == "blanket"
+        assert result.calibration.methods["blanket"] > result.calibration.methods["flow"]
 
 
 def test_an_alpha0_that_whole_weights_cannot_name_falls_back():
     # So many people that the blanket allows an alpha0 at which reports are rarer than 62-bit weights can say.
-    found = choose_items(Clustered.grid(3, 3, r=0.25), 80, "1e-9", items=100, users=2**36)
-    assert found.calibration.method == "blanket"
-    assert found.mechanism.event.randomiser is None
-    assert found.guarantee.method == "flow_strong"
-    assert found.calibration.methods["flow"] * 0.99 < found.mechanism.event.alpha0 <= found.calibration.methods["flow"]
-    assert found.guarantee.definition.parameters["alpha"] <= 80
+    result = choose_items(Clustered.grid(3, 3, r=0.25), 80, "1e-9", items=100, users=2**36)
+    assert result.calibration.method == "blanket"
+    assert result.mechanism.event.randomiser is None
+    assert result.guarantee.method == "flow_strong"
+    assert (
+        result.calibration.methods["flow"] * 0.99 < result.mechanism.event.alpha0 <= result.calibration.methods["flow"]
+    )
+    assert result.guarantee.definition.parameters["alpha"] <= 80
 
 
 def test_warnings_say_when_reports_are_noise():
@@ -123,7 +125,13 @@ def test_wrong_parameters():
 def test_no_calibration_finds_more_than_was_hoped_for(space, alpha, users, items):
     """What decides whether a calibration is worth its time is above what every accountant certifies."""
     hoped = most_accurate_items(space, alpha, "1e-9", items=items, users=users)
-    found = choose_items(space, alpha, "1e-9", items=items, users=users)
-    certified = float(found.mechanism.event.alpha0)
+    result = choose_items(space, alpha, "1e-9", items=items, users=users)
+    certified = float(result.mechanism.event.alpha0)
     assert certified <= float(hoped.event.alpha0)
     assert most_accurate_items(space, alpha, 0, items=items, users=users) is None
+
+
+def test_most_accurate_items():
+    built = most_accurate_items(Discrete(list("abcd")), 5, "1e-9", items=10, users=1000)
+    result = choose_items(Discrete(list("abcd")), 5, "1e-9", items=10, users=1000)
+    assert built.event.alpha0 >= result.mechanism.event.alpha0

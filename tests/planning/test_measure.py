@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from barrow.mechanisms.histograms import histogram_noise
-from barrow.planning.simulate import raw_error, reference_distribution, simulate, stand_in
+from barrow.planning.simulate import StandIn, raw_error, reference_distribution, simulate, stand_in
 from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Hexagons, Line, Product
 from barrow.spaces.grids import snapping_means
 from barrow.transport import emd, kr_norm, measure_of
@@ -93,8 +93,8 @@ def test_paths_between_near_items_are_hardly_longer_than_distances(space):
     for concentration in (0.05, 1.0):
         a, b = rng.dirichlet(np.full(space.items, concentration), size=2)
         exact = float(kr_norm(space, a - b))
-        found = emd_flow_upper(space, a, b)
-        assert exact * (1 - 1e-6) <= found <= 1.04 * exact
+        result = emd_flow_upper(space, a, b)
+        assert exact * (1 - 1e-6) <= result <= 1.04 * exact
 
 
 def test_large_spaces_are_measured_on_a_coarser_grid_nearly_alike():
@@ -119,10 +119,10 @@ class _Exact:
 
 def test_without_noise_the_error_is_what_snapping_moves():
     reference = np.full(MAP.items, 1 / MAP.items)
-    found = simulate(_Exact(MAP), reference)
-    assert found.decoded == 0.0
-    assert found.mean == pytest.approx(float(snapping_means(MAP).mean()) * MAP.diameter)
-    assert 0.35 * 3.9 < found.mean < 0.3826 * 4.0
+    result = simulate(_Exact(MAP), reference)
+    assert result.decoded == 0.0
+    assert result.mean == pytest.approx(float(snapping_means(MAP).mean()) * MAP.diameter)
+    assert 0.35 * 3.9 < result.mean < 0.3826 * 4.0
 
 
 def test_a_coarser_grid_stands_in_for_a_finer_one():
@@ -135,8 +135,8 @@ def test_a_coarser_grid_stands_in_for_a_finer_one():
     assert here.reference.sum() == pytest.approx(1.0)
     small = histogram_noise(here.space, "edges", 25, users=3000, spacing=1 / 16)
     true = simulate(whole, reference, 2).decoded / space.diameter
-    found = here.error(simulate(small, here.reference, 2).decoded / space.diameter)
-    assert found == pytest.approx(true, rel=0.15)
+    result = here.error(simulate(small, here.reference, 2).decoded / space.diameter)
+    assert result == pytest.approx(true, rel=0.15)
     assert stand_in(space, reference, 8000, 4000).space is space  # too many nodes for coarser cells
     assert stand_in(space, reference, 100, 20_000).lost == 0.0
 
@@ -154,3 +154,14 @@ def test_a_star_has_one_flow():
         assert star.upper == pytest.approx(same.upper, rel=1e-6)
         assert star.masses == pytest.approx(same.masses[:6], abs=1e-9)
     assert star.upper == pytest.approx(np.abs(difference[:6]) @ lengths)
+
+
+def test_stand_in():
+    assert StandIn(Discrete(["a", "b"]), np.array([0.5, 0.5]), 0.3).error(0.4) == 0.5
+
+
+def test_stand_in_of_simulate():
+    here = stand_in(Line(0, 10**5, step=1, cells=True), np.full(10**5, 1e-5), 300, 2000)
+    assert here.space.items == 2000
+    assert round(float(here.reference.sum()), 9) == 1.0
+    assert here.lost < 2e-4

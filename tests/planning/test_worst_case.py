@@ -8,7 +8,8 @@ import pytest
 
 from barrow.planning import HistogramTarget, Terms, histogram_candidates, reference_distribution
 from barrow.planning.worst_case import edges_by_stand_in
-from barrow.policy import Promise
+from barrow.promises import Promise
+from barrow.questions.plan_text import answer_json, plan_lines
 from barrow.spaces import Circle, Earth, Euclidean, Line, NoRecords
 from barrow.study import Study
 
@@ -49,10 +50,10 @@ def test_where_nodes_are_as_fine_as_coarser_cells_finer_ones_are_looked_at():
 def test_plans_of_large_spaces_say_both_ratios(definition):
     study = Study(Euclidean([0, 0], [60, 50], step=1, unit="km"), ["1/10, 5 km, 0.5"], users=10_000)
     plan = study.plan(f"histogram(definition='{definition}')")
-    assert plan.space.items > 2000
-    line = next(text for text in plan.lines() if text.startswith("Against"))
+    assert plan.terms.space.items > 2000
+    line = next(text for text in plan_lines(plan) if text.startswith("Against"))
     assert "at the promises" in line
     assert "at the same worst case (ε = " in line
-    told = plan.to_json()["versus"]
+    told = answer_json(plan)["versus"]
     worst = told["at_the_same_worst_case"]
     assert worst["worst_epsilon"] <= told["released"]["worst_epsilon"] * (1 + 1e-9)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -22,7 +23,8 @@ from barrow.queries import (
 )
 from barrow.queries import lipschitz as engine
 from barrow.queries.coordinates import spectral_norm_upper
-from barrow.queries.quantised import quantise, row_norms
+from barrow.queries.lipschitz import by_all_pairs, by_range, not_lipschitz, range_by_pairs
+from barrow.queries.quantised import default_step, quantise, relative_slack, row_norms, vector_norm
 from barrow.queries.tables import _spots
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Finite, Line, Product, Tree
 
@@ -93,15 +95,15 @@ QUERIES = {
 @pytest.mark.parametrize("name", QUERIES)
 def test_constant_and_range_bound_brute_force_and_are_not_loose(name):
     query = QUERIES[name]
-    for p, found in zip(NORMS, query.constants(NORMS), strict=True):
+    for p, result in zip(NORMS, query.constants(NORMS), strict=True):
         ratio, span = brute(query, p)
-        assert found.lipschitz_upper >= ratio
-        assert span <= found.range_upper <= found.lipschitz_upper
-        assert 0 < found.range_ratio <= 1
-        if found.method in ("all pairs", "neighbours", "near pairs"):
-            assert found.lipschitz_upper <= ratio * (1 + 1e-9)
-        if found.method == "all pairs" or query.dimension == 1:
-            assert found.range_upper <= span * (1 + 1e-9)
+        assert result.lipschitz_upper >= ratio
+        assert span <= result.range_upper <= result.lipschitz_upper
+        assert 0 < result.range_ratio <= 1
+        if result.method in ("all pairs", "neighbours", "near pairs"):
+            assert result.lipschitz_upper <= ratio * (1 + 1e-9)
+        if result.method == "all pairs" or query.dimension == 1:
+            assert result.range_upper <= span * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("name", [n for n, q in QUERIES.items() if q.closed_form is not None])
@@ -323,7 +325,7 @@ def test_quantising_raises_the_constant_and_it_is_that_of_the_quantised_function
 def test_closed_forms_allow_for_what_quantising_adds():
     """With a coarse step the real function's constant is too small, and the term for rounding makes up for it."""
     query = QUERIES["mean in a box"]
-    coarse = replace(query, table=quantise(BOX.points, step="3/10"), _found={})
+    coarse = replace(query, table=quantise(BOX.points, step="3/10"), _by_order={})
     ratio = brute(coarse, 2.0)[0]
     assert query.closed_form.bound(2.0) < ratio * 0.95
     assert coarse.lipschitz_upper(2) >= ratio
@@ -331,9 +333,9 @@ def test_closed_forms_allow_for_what_quantising_adds():
 
 def test_a_circle_has_no_end():
     jump = function(HOURS, np.arange(12.0))
-    found = jump.constants([1])[0]
-    assert found.pair == (11, 0)
-    assert found.lipschitz_upper == pytest.approx(11 * 6, rel=1e-9)
+    result = jump.constants([1])[0]
+    assert result.pair == (11, 0)
+    assert result.lipschitz_upper == pytest.approx(11 * 6, rel=1e-9)
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=20))
@@ -363,7 +365,7 @@ def test_declared_constants_are_checked_over_all_pairs_and_improved():
 def _crowded(monkeypatch):
     """Lets every space seem too large for all pairs."""
     monkeypatch.setattr("barrow.queries.tables.PAIR_WORK", 1.0)
-    monkeypatch.setattr("barrow.queries.base.PAIR_WORK", 1.0)
+    monkeypatch.setattr("barrow.queries.query.PAIR_WORK", 1.0)
 
 
 def test_declared_constants_of_large_spaces_are_spot_checked_believed_and_named(monkeypatch):
@@ -424,5 +426,51 @@ def test_steep_offsets_are_all_visited():
     space = Euclidean([0, 0], [1, 1], step=1 / 40)
     for angle in np.linspace(0, math.pi, 7):
         ramp = space.points @ np.array([math.cos(angle), math.sin(angle)])
-        found = engine.by_chains(space, quantise(ramp[:, None]), [1.0])[1.0].lipschitz_upper
-        assert over_all_pairs(function(space, ramp), 1.0) * (1 - 1e-12) <= found <= space.diameter * 1.02
+        result = engine.by_chains(space, quantise(ramp[:, None]), [1.0])[1.0].lipschitz_upper
+        assert over_all_pairs(function(space, ramp), 1.0) * (1 - 1e-12) <= result <= space.diameter * 1.02
+
+
+def test_spectral_norm_upper():
+    assert round(spectral_norm_upper(np.array([[3.0, 0.0], [0.0, 4.0]])), 6) == 4.0
+
+
+def test_by_all_pairs():
+    result = by_all_pairs(Discrete(["a", "b"]), quantise(np.eye(2), step=1), [1.0])[1.0]
+    assert round(result.lipschitz_upper, 9) == 2.0
+    assert result.pair == (0, 1)
+
+
+def test_range_by_pairs():
+    assert round(range_by_pairs(quantise(np.array([[0.0, 0.0], [3.0, 4.0]])), 2.0), 9) == 5.0
+
+
+def test_by_range():
+    result = by_range(Discrete(["a", "b", "c"]), quantise(np.array([[0.0], [1.0], [5.0]])), [1.0])
+    assert round(result[1.0].lipschitz_upper, 9) == 5.0
+
+
+def test_not_lipschitz():
+    assert (
+        not_lipschitz(Discrete(["a", "b"]), 0, 1).problem
+        == "The query is not Lipschitz: 'a' and 'b' are at distance 0, but it differs between them."
+    )
+
+
+def test_quantise():
+    assert quantise(np.array([[1.0], [3.0]])).step == Fraction(1, 2**48)
+
+
+def test_default_step():
+    assert default_step(0.9) == Fraction(1, 2**50)
+
+
+def test_relative_slack():
+    assert relative_slack(10) < 2e-14
+
+
+def test_vector_norm():
+    assert vector_norm(np.array([3.0, 4.0]), 2.0) == 5.0
+
+
+def test_row_norms():
+    assert row_norms(np.array([[3.0, -4.0]]), 1.0).tolist() == [7.0]

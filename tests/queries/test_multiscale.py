@@ -15,6 +15,7 @@ from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.queries import density, dyadic_bandwidths, histogram, multiscale, query_from_spec
 from barrow.queries.lipschitz import by_all_pairs
+from barrow.queries.multiscale import usual_constant
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Hexagons, Line
 from barrow.transport import measure_of
 
@@ -49,10 +50,10 @@ def test_the_joint_constant_is_the_largest_over_all_pairs(space, cells):
     query = multiscale(space, bandwidths=names if cells else names[:-1])
     for p in (1, 2, "inf"):
         order = math.inf if p == "inf" else float(p)
-        real, found = brute(query, order), query.lipschitz_upper(p)
-        assert real <= found * (1 + 1e-12)
-        assert found <= real * (1 + 1e-9), "near pairs were visited, so it should be the largest itself"
-        assert not real <= 0.99 * found  # a constant 1% too small would be caught
+        real, result = brute(query, order), query.lipschitz_upper(p)
+        assert real <= result * (1 + 1e-12)
+        assert result <= real * (1 + 1e-9), "near pairs were visited, so it should be the largest itself"
+        assert not real <= 0.99 * result  # a constant 1% too small would be caught
     total = sum(level.weight * level.query.lipschitz_upper(1) for level in query.levels)
     assert query.lipschitz_upper(1) <= total * (1 + 1e-9)
 
@@ -63,10 +64,10 @@ def test_hexagons():
     query = multiscale(space, bandwidths=["15 km", "8 km", "cells"])
     assert brute(query) <= query.lipschitz_upper(1) * (1 + 1e-12)
     assert query.lipschitz_upper(1) <= brute(query) * (1 + 1e-9)
-    made = multiscale_density(space, 100, users=1000)
+    built = multiscale_density(space, 100, users=1000)
     flat = np.full(space.items, 1 / space.items)
-    drawn = made.noise.draw(Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64)), SeededSource(0))
-    assert measure_of(space).distance(made.decode(made._matrix @ flat + drawn.values).weights - flat) < 0.05
+    sample = built.noise.draw(Center.from_integers(np.zeros(built.query.dimension, dtype=np.int64)), SeededSource(0))
+    assert measure_of(space).distance(built.decode(built._matrix @ flat + sample.values).weights - flat) < 0.05
 
 
 def test_cells_and_hats_are_steepest_at_different_pairs():
@@ -192,3 +193,8 @@ def test_dyadic_bandwidths_are_accepted(space):
     assert len(names) == len(set(names))
     for name in names[1:]:
         multiscale(space, bandwidths=[name])
+
+
+def test_usual_constant():
+    line = Line(0, 1, step=0.01)
+    assert usual_constant(density(line, bandwidth="1/10"), 0.1) == 20.0

@@ -17,13 +17,17 @@ from barrow.queries import (
     linear_embedding,
     mean,
     multiscale,
+    person,
     query_from_spec,
     region_share,
     similarity,
     tree_edges,
+    workload,
 )
 from barrow.queries.coordinates import direction
-from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line
+from barrow.queries.holders import holders, with_no_records
+from barrow.queries.query import check_over
+from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line, NoRecords
 
 LINE = Line(0, 100, unit="km", step=1, cells=True)
 WORDS = Embedding(["cat", "dog", "car"], [[1, 0], [0.8, 0.6], [-1, 0]])
@@ -50,6 +54,10 @@ SOME = [
     tree_edges(Clustered.grid(2, 3, r=0.25)),
     function(WORDS, [[1, 2], [3, 4], [0, 0]], names=["x", "y"], lipschitz={2: 100, "inf": "90"}),
     function(WORDS, [1, 2, 4], lipschitz="50", description="a score"),
+    person(WORDS, function="share", region={"members": ["cat", "dog"], "border": "0.5"}, above="10 %", ramp=0.1),
+    person(EARTH, function="radius", centers=[(40.5, -73.5), (40.2, -73.9)]),
+    person(LINE, function="distance", reference=[3, 5, 5]),
+    workload(LINE, [mean(LINE), density(LINE, bandwidth="10 km")]),
 ]
 
 
@@ -184,3 +192,32 @@ def test_a_query_that_tells_items_at_distance_zero_apart_is_refused_by_name():
 def test_queries_are_frozen():
     with pytest.raises(AttributeError):
         mean(LINE).unit = "mi"
+
+
+def test_check_over():
+    check_over("people")
+    with pytest.raises(ParameterError, match="A share of records counts a person as often"):
+        check_over("records")
+
+
+def test_direction():
+    query = direction(Circle.hours())
+    assert query.outputs == ("cosine", "sine")
+    assert 3.13 < query.lipschitz_upper(2) <= math.pi
+
+
+def test_holders():
+    space = NoRecords(Line(0, 10, unit="km", step=1))
+    result = holders(mean(space.inner), space)
+    assert result.query.outputs == ("mean", "share of people with records")
+    assert result.middles == (5.0,)
+    assert round(result.weight, 9) == 5.0
+    assert round(result.query.lipschitz_upper(1), 6) == 10.0
+
+
+def test_with_no_records():
+    space = NoRecords(Line(0, 10, unit="km", step=1))
+    result = with_no_records(density(space.inner, bandwidth="5 km"), space)
+    assert result.outputs[-1] == "no records"
+    assert result.dimension == 4
+    assert round(result.lipschitz_upper(1), 6) == 4.0

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise
 from barrow.queries import query_from_spec, tree_edges
-from barrow.queries.edges import nearest_beyond
+from barrow.queries.edges import nearest_beyond, node_table
 from barrow.queries.lipschitz import by_all_pairs
 from barrow.spaces import Circle, Clustered, Discrete, Line, Tree, edge_names, edge_tree
 
@@ -34,15 +34,15 @@ def trees(draw):
 @given(trees())
 def test_constants_and_ranges_bound_all_pairs(tree):
     query = tree_edges(tree)
-    found = by_all_pairs(tree, query.table, NORMS)
+    result = by_all_pairs(tree, query.table, NORMS)
     closed = query._closed(NORMS)
     for p in NORMS:
-        assert closed[p].lipschitz_upper >= found[p].lipschitz_upper * (1 - 1e-9)
-        assert closed[p].range_upper == pytest.approx(found[p].range_upper, rel=1e-9)
+        assert closed[p].lipschitz_upper >= result[p].lipschitz_upper * (1 - 1e-9)
+        assert closed[p].range_upper == pytest.approx(result[p].range_upper, rel=1e-9)
         # What is used is never looser than 1e-9: where the closed form may be, all pairs are visited.
-        assert query.lipschitz_upper(p) == pytest.approx(found[p].lipschitz_upper, rel=1e-9)
+        assert query.lipschitz_upper(p) == pytest.approx(result[p].lipschitz_upper, rel=1e-9)
     assert closed[1.0].lipschitz_upper == pytest.approx(1.0, abs=1e-9)
-    assert closed[2.0].lipschitz_upper <= found[2.0].lipschitz_upper * 1.07
+    assert closed[2.0].lipschitz_upper <= result[2.0].lipschitz_upper * 1.07
 
 
 @settings(deadline=None, max_examples=60)
@@ -163,3 +163,13 @@ def test_an_inner_node_is_no_item():
         Tree(edges, default="left")
     with pytest.raises(ParameterError, match="does not have 2 levels"):
         Tree.nested(["US", "US/NY"], distances=[1, 0.25])
+
+
+def test_node_table():
+    three = Discrete(["a", "b", "c"])
+    assert node_table(three, three.graph()).integers.toarray().tolist() == [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]]
+
+
+def test_nearest_beyond():
+    tree = edge_tree(Tree([("a", "left", 1), ("b", "left", 2), ("left", "root", 2), ("c", "root", 3)], diameter=7))
+    assert (nearest_beyond(tree)[0] * 7).round(9).tolist() == [4.0, 3.0, 2.0, 1.0]

@@ -15,6 +15,9 @@ from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
 from barrow.queries.coordinates import direction
 from barrow.questions import CircularMean, Density, to_question
+from barrow.questions.answer import Sample
+from barrow.questions.plan_text import warnings
+from barrow.questions.releasing import summary
 from barrow.questions.statement import LedgerEntry
 from barrow.render.report.release import release_files
 from barrow.spaces import Circle, Line, parse_space, space_from_spec
@@ -67,7 +70,7 @@ def test_the_mean_of_eleven_and_one_is_midnight():
     held = UserCounts.of_users(HOURS, [HOURS.encode([23.5, 0.5]), HOURS.encode([0.5]), HOURS.encode([23.5])])
     center = held.center(direction(HOURS))
     values = np.array([float(center.exact_entry(j)) for j in range(2)])
-    mean, spread = planned(users=10**9).tables(values)["values"]
+    mean, spread = planned(users=10**9).tables(Sample(values))["values"]
     assert min(mean["value"], 24 - mean["value"]) == pytest.approx(0.0, abs=1e-9)
     length = math.cos(math.pi / 24)  # both are 1/48 of a turn from midnight
     assert spread["value"] == pytest.approx(24 / (2 * math.pi) * math.sqrt(-2 * math.log(length)))
@@ -83,8 +86,8 @@ def test_intervals_cover_the_truth_and_not_much_more(noise):
     source, zero = SeededSource(4), np.array([float(center.exact_entry(j)) for j in range(2)])
     noises = np.array([plan.noise.draw(center, source).values - zero for _ in range(800)])
     inside, angle, length, tight = 0, math.atan2(truth[1], truth[0]), math.hypot(*truth), 0
-    for drawn in truth + noises:
-        mean, spread = plan.tables(drawn)["values"]
+    for sample in truth + noises:
+        mean, spread = plan.tables(Sample(sample))["values"]
         if mean["determined"]:
             gap = (mean["value"] - angle * 12 / math.pi + 12) % 24 - 12
             width = (mean["high_95"] - mean["value"] + 12) % 24 - 12
@@ -94,18 +97,18 @@ def test_intervals_cover_the_truth_and_not_much_more(noise):
         true = 12 / math.pi * math.sqrt(-2 * math.log(length))
         high = math.inf if spread["high_95"] is None else spread["high_95"]
         inside += good and spread["low_95"] <= true <= high
-        tight += math.hypot(*(drawn - truth)) <= (plan.radius - math.pi * HOURS.snapping_upper) / 2
+        tight += math.hypot(*(sample - truth)) <= (plan.radius - math.pi * HOURS.snapping_upper) / 2
     assert inside >= 0.95 * 800 - 3 * math.sqrt(0.05 * 0.95 * 800)
     assert tight < 0.9 * 800  # half the radius would not do
 
 
 def test_what_the_noise_may_have_turned_around_is_not_determined():
     plan = planned(users=20, alpha=1)
-    rows = plan.tables(np.array([0.01, 0.0]))["values"]
+    rows = plan.tables(Sample(np.array([0.01, 0.0])))["values"]
     assert rows[0]["value"] is None
     assert rows[1]["high_95"] is None
-    assert "not determined" in plan.summary(np.array([0.01, 0.0]))[0]
-    assert plan.warnings
+    assert "not determined" in summary(plan, Sample(np.array([0.01, 0.0])))[0]
+    assert warnings(plan)
 
 
 def test_a_circular_mean_is_released_with_a_statement(tmp_path):
@@ -133,7 +136,7 @@ def test_densities_decode_to_maps():
     rng = np.random.default_rng(3)
     for _ in range(20):
         raw = rng.dirichlet(np.ones(plan.query.dimension)) + rng.laplace(0, 0.2, plan.query.dimension)
-        rows = plan.tables(raw)["values"]
+        rows = plan.tables(Sample(raw))["values"]
         shares = np.array([row["share"] for row in rows])
         assert [row["value"] for row in rows] == pytest.approx(raw.tolist())
         assert shares.min() >= 0.0
@@ -149,11 +152,31 @@ def test_densities_decode_to_maps():
 def test_a_report_shows_what_is_not_determined(drawn):
     study = Study("hours", ["all, 2 h, 0.2"], users=100, dataset="d", questions=["circular_mean"])
     plan, values = study.plan(), np.array([*drawn, study.plan().pair.weight])
-    said = make_statement(study, plan, entry=LedgerEntry(entry=1, key="k"))
-    assert b"not determined" in release_files(said, plan.tables(values), plan)["report.html"]
+    statement = make_statement(study, plan, entry=LedgerEntry(entry=1, key="k"))
+    assert b"not determined" in release_files(statement, plan.tables(Sample(values)), plan)["report.html"]
 
 
 def test_a_spread_that_may_be_nothing_starts_at_zero_and_not_at_minus_zero():
     plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
-    low = plan.tables([1.0, 0.0])["values"][1]["low_95"]
+    low = plan.tables(Sample(np.array([1.0, 0.0])))["values"][1]["low_95"]
     assert (low, math.copysign(1.0, low)) == (0.0, 1.0)
+
+
+def test_circular_mean_plan():
+    plan = CircularMean().plan(Terms(Circle.hours(), 10_000, given=Fraction(25)))
+    assert plan.description == "the circular mean and spread of people's items (h)"
+    assert plan.radius < 0.15
+
+
+def test_a_mean_around_midnight_is_released(tmp_path):
+    """Its interval goes through 0: in tables as hours of the day, in the report's figure around its value."""
+    hours = np.mod(np.random.default_rng(3).normal(0.0, 1.0, 400), 24.0)
+    data = read({"uid": np.arange(400), "hour": hours}, user="uid", item="hour")
+    study = Study(Circle.hours(1), ["1 of 10, anywhere, 1"], users=400, dataset="hours", data=data)
+    ledger = Ledger.create(tmp_path / "hours.ledger", study)
+    release = study.release("circular_mean", ledger=ledger, out=tmp_path / "out")
+    row = release.rows()[0]
+    assert row["low_95"] > 22.0
+    assert row["high_95"] < 2.0
+    assert (tmp_path / "out" / "report.html").stat().st_size > 1000
+    assert release.intervals().style["low"][0] > 22.0  # what the folder holds stays as hours of the day

@@ -12,11 +12,15 @@ import barrow as bw
 from barrow.audit.study import audit_study
 from barrow.collect.card import _facts
 from barrow.local import Survey
-from barrow.questions import Mean, Plan, Question, question_kinds
+from barrow.questions import Answer, Mean, Question, question_kinds
+from barrow.questions.answer import Sample, Statistics, Tables
+from barrow.questions.collecting import Collected, ReportSums, collected
+from barrow.questions.plan_text import answer_json, answer_lines
+from barrow.questions.question import Traits
 from barrow.questions.statement import AnswerFacts
 from barrow.study import explain
-from barrow.web.asked import Asked
 from barrow.web.design import Design, can_preview, quick
+from barrow.web.request import DesignRequest
 from tests.study.helpers import USERS, make_ledger, make_study
 
 
@@ -28,11 +32,11 @@ def made() -> type[Question]:
         """Whether the mean over people is above a public number."""
 
         kind: ClassVar[str] = "above"
-        error_words: ClassVar[str] = "95 % half width"
+        traits: ClassVar[Traits] = Traits("95 % half width")
         than: float
 
-        def plan(self, terms: Any) -> Plan:
-            return AbovePlan(self, terms, Mean().plan(terms))
+        def plan(self, terms: Any) -> Answer:
+            return AboveAnswer(self, terms, Mean().plan(terms))
 
         def channel(self, terms: Any) -> Any:
             return Mean().channel(terms)
@@ -46,64 +50,50 @@ def made() -> type[Question]:
             return "Every person counts once."
 
         @classmethod
-        def drawn(cls, statement: Any) -> list[str]:
+        def noise_steps(cls, statement: Any) -> list[str]:
             return ["Noise was added to the mean, which was held against the number."]
 
     @dataclass(frozen=True, eq=False)
-    class AbovePlan(Plan):
+    class AboveAnswer(Answer):
         question: Above
         terms: Any
         mean: Any
 
         guarantee = property(lambda self: self.mean.guarantee)
-        event = property(lambda self: self.mean.event)
-        ratio = property(lambda self: self.mean.ratio)
+        mechanism = property(lambda self: self.mean.mechanism)
         error = property(lambda self: self.mean.error)
         description = property(lambda self: f"whether the mean is above {self.question.than:g}")
 
         def statistics(self, counts: Any) -> Any:
             return self.mean.statistics(counts)
 
-        def draw(self, statistics: Any) -> tuple[Any, bool]:
+        def draw(self, statistics: Statistics) -> Sample:
             return self.mean.draw(statistics)
 
-        def tables(self, drawn: Any) -> dict[str, Any]:
-            return {"values": [{"output": "above", "value": float(drawn[0] > self.question.than)}]}
+        def tables(self, drawn: Sample) -> Tables:
+            return {"values": [{"output": "above", "value": float(drawn.values[0] > self.question.than)}]}
 
-        def summary(self, drawn: Any) -> list[str]:
-            return ["yes" if drawn[0] > self.question.than else "no"]
-
-        def report(self, items: Any) -> list[int]:
-            return self.mean.report(items)
-
-        def collector(self) -> Any:
-            return self.mean.collector()
-
-        def collected(self, collector: Any) -> Any:
-            found = self.mean.collected(collector)
-            values = np.array([row["value"] for row in found.tables["values"]])
-            return replace(found, tables=self.tables(values), lines=self.summary(values), details={})
-
-        def parameters(self) -> dict[str, Any]:
-            return self.mean.parameters()
-
-        def fields(self) -> AnswerFacts:
+        def facts(self) -> AnswerFacts:
             return AnswerFacts()
 
-        def details(self) -> dict[str, Any]:
-            return {"outputs": 1}
+    @collected.register(AboveAnswer)
+    def _(answer: AboveAnswer, collector: ReportSums) -> Collected:
+        result = collected(answer.mean, collector)
+        values = np.array([row["value"] for row in result.tables["values"]])
+        return replace(result, tables=answer.tables(Sample(values)), lines=[], details={})
 
-        def answer_lines(self) -> list[str]:
-            return [f"Error     the mean is held against the number within {self.error:.3g}"]
+    @answer_lines.register(AboveAnswer)
+    def _(answer: AboveAnswer) -> list[str]:
+        return [f"Error     the mean is held against the number within {answer.error:.3g}"]
 
     return Above
 
 
 @pytest.fixture
 def above(monkeypatch) -> type[Question]:
-    monkeypatch.setitem(question_kinds().added, "above", found := made())
-    found.__module__ = "barrow.questions.above"  # as if it stood there: what other packages declare is said everywhere
-    return found
+    monkeypatch.setitem(question_kinds().added, "above", result := made())
+    result.__module__ = "barrow.questions.above"  # as if it stood there: what other packages declare is said everywhere
+    return result
 
 
 def test_it_is_asked_planned_and_compared(above, tmp_path):
@@ -113,7 +103,7 @@ def test_it_is_asked_planned_and_compared(above, tmp_path):
     plan = study.plan("above")
     assert plan.description == "whether the mean is above 30"
     assert "within" in str(plan)
-    assert plan.to_json()["question"] == {"kind": "above", "than": 30}
+    assert answer_json(plan)["question"] == {"kind": "above", "than": 30}
     assert study.compare("above").choice.error > 0
     study.write(tmp_path / "study.toml")
     assert bw.Study.read(tmp_path / "study.toml").questions == study.questions
@@ -137,16 +127,16 @@ def test_people_report_it_themselves(above, tmp_path):
     for user in range(USERS):
         report = bw.Client(survey, above(than=30), memory=tmp_path / f"{user}.json").report([90.0, 80.0])
         assert server.add(report) is None
-    found = server.result()
-    assert (found.n, found.tables["values"][0]["value"]) == (USERS, 1.0)
+    result = server.result()
+    assert (result.n, result.tables["values"][0]["value"]) == (USERS, 1.0)
     facts = _facts(Survey(survey, above(than=30)))
     assert (facts["messages"], facts["channel"]["kind"]) == (1, "laplace")  # its channel is that of the mean
 
 
 def test_the_page_shows_it(above, tmp_path):
-    asked = Asked(make_study(tmp_path, questions=["above(than=30)"]), 0)
-    shown = Design(asked).to_json()
-    assert quick(asked)
-    assert not can_preview(asked)
+    request = DesignRequest(make_study(tmp_path, questions=["above(than=30)"]), 0)
+    shown = Design(request).to_json()
+    assert quick(request)
+    assert not can_preview(request)
     assert shown["cards"]["error"]["label"] == "95 % half width from the truth"
     assert shown["figures"]["picture"].startswith("<svg")

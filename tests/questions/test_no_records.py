@@ -19,13 +19,17 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
 from barrow.noise.source import SeededSource
+from barrow.planning.notes import Severity, texts
 from barrow.planning.terms import Terms
-from barrow.policy import Promise
+from barrow.promises import Promise
 from barrow.queries import ClosedForm, density, function, mean, region_share, tree_edges
 from barrow.queries.holders import holders, with_no_records
 from barrow.questions import CircularMean, Density, Function, Histogram, Mean, Quantile, Spread, to_question
-from barrow.questions.histogram import HistogramPlan
-from barrow.questions.holders import laplace_pair_quantile, slack_at
+from barrow.questions.answer import Sample
+from barrow.questions.holders import laplace_pair_quantile, plan_holders, slack_at
+from barrow.questions.plan_text import answer_json, own_notes
+from barrow.questions.prices import charge, charges
+from barrow.questions.releasing import summary
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
 from barrow.study import Study, read, verify
 from barrow.study.file import study_from_text, study_text
@@ -112,8 +116,8 @@ def test_the_quantile_of_two_laplace_variables(s):
 
     middle = min(t / max(s, 1e-9), 50)
     spans = ((-60, 0), (0, middle), (middle, 60))
-    found = 2 * sum(quad(tail, a, b, limit=200)[0] for a, b in spans)
-    assert found == pytest.approx(0.05, rel=1e-4)
+    result = 2 * sum(quad(tail, a, b, limit=200)[0] for a, b in spans)
+    assert result == pytest.approx(0.05, rel=1e-4)
 
 
 def planned(noise="laplace", users=50, alpha=3, question=None):
@@ -126,13 +130,13 @@ def planned(noise="laplace", users=50, alpha=3, question=None):
 def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(noise, share, at):
     plan = planned(noise)
     truth = np.array([share * (at - plan.pair.middles[0]), share * plan.pair.weight])
-    center = UserCounts.of_users(plan.space, [[plan.space.default_item]]).center(plan.query)
+    center = UserCounts.of_users(plan.terms.space, [[plan.terms.space.default_item]]).center(plan.query)
     source, draws = SeededSource(9), 600
     noises = [plan.noise.draw(center, source).values for _ in range(draws)]
     covered = half = 0
     for z in noises:
-        row = plan.tables(truth + z)["values"][0]
-        assert row["low_95"] >= plan.pair.middles[0] - plan.pair.reaches[0] - plan.snapping - 1e-9
+        row = plan.tables(Sample(truth + z))["values"][0]
+        assert row["low_95"] >= plan.pair.middles[0] - plan.pair.reaches[0] - plan.measured.snapping_upper - 1e-9
         covered += row["low_95"] - 1e-9 <= at <= row["high_95"] + 1e-9
         t = at - plan.pair.middles[0]
         half += abs(z[0] - t * z[1] / plan.pair.weight) <= slack_at(plan.pair, plan.noise, abs(t)) / 2
@@ -146,7 +150,7 @@ def test_an_interval_is_narrower_than_the_plain_one_and_cut_to_the_range():
     wide = slack_at(plan.pair, plan.noise, plan.pair.reaches[0])
     low, high = plan.interval(0.0, 1.0, plan.pair.reaches[0])
     assert 0 < high - low < 2 * wide  # at the middle the share's noise hardly counts
-    row = plan.tables(np.array([plan.pair.reaches[0], plan.pair.weight]))["values"][0]
+    row = plan.tables(Sample(np.array([plan.pair.reaches[0], plan.pair.weight])))["values"][0]
     assert row["high_95"] == pytest.approx(LINE.high)  # the last item, and what snapping moves
 
 
@@ -172,9 +176,11 @@ def test_intervals_cover_records_as_they_are_at_both_ends(question, record, row,
     terms = Terms(NoRecords(LINE), 2000, (Promise("all", "20 years", "1"),), delta=Fraction(1, 10**6))
     plan = question.plan(terms)
     item, people = int(LINE.encode([record])[0]), 200 * holders_of_ten
-    center = plan.statistics(Counts([item], [1], [people], users=people).with_users(2000, plan.space.default_item))
+    center = plan.statistics(
+        Counts([item], [1], [people], users=people).with_users(2000, plan.terms.space.default_item)
+    )
     source, draws = SeededSource(5), 200
-    rows = [plan.tables(plan.noise.draw(center, source).values)["values"][row] for _ in range(draws)]
+    rows = [plan.tables(Sample(plan.noise.draw(center, source).values))["values"][row] for _ in range(draws)]
     covered = sum(one["low_95"] <= truth <= one["high_95"] for one in rows)
     assert covered >= 170  # of 200 at 95 % or more: fewer come once in a million runs
     if question.kind == "mean":  # the items themselves are half a cell away, and would not do
@@ -187,7 +193,7 @@ def test_intervals_cover_records_as_they_are_at_both_ends(question, record, row,
 @pytest.mark.parametrize("missing", ["no records", "default item"])
 def test_a_declared_constant_is_somebodys_word_wherever_people_without_records_are(missing, tmp_path, monkeypatch):
     monkeypatch.setattr("barrow.queries.tables.PAIR_WORK", 1.0)
-    monkeypatch.setattr("barrow.queries.base.PAIR_WORK", 1.0)
+    monkeypatch.setattr("barrow.queries.query.PAIR_WORK", 1.0)
     space = Euclidean(center=[0, 0], radius=1, step=1 / 8, unit="km")
     path = tmp_path / "places.csv"
     path.write_text("uid,x,y\n" + "".join(f"{i},{0.01 * i},0\n" for i in range(40)))
@@ -198,9 +204,10 @@ def test_a_declared_constant_is_somebodys_word_wherever_people_without_records_a
     )  # fmt: skip
     plan = study.plan()
     assert plan.constant[:2] == (False, "declared")
-    assert "is not proved" in plan.declared
-    assert plan.declared in str(plan)
-    assert plan.to_json()["constant"]["proved"] is False
+    (told,) = texts(own_notes(plan), Severity.UNPROVED)
+    assert "is not proved" in told
+    assert told in str(plan)
+    assert answer_json(plan)["constant"]["proved"] is False
     ledger = Ledger.create(str(study.ledger), study)
     result = study.release()
     assert "declared by whoever wrote the study and is not proved" in " ".join(result.text.split())
@@ -215,7 +222,7 @@ def test_a_declared_constant_is_somebodys_word_wherever_people_without_records_a
 def test_a_declared_constant_bounds_no_range(monkeypatch):
     """User-level DP goes by the range, which is known without anybody's word."""
     monkeypatch.setattr("barrow.queries.tables.PAIR_WORK", 1.0)
-    monkeypatch.setattr("barrow.queries.base.PAIR_WORK", 1.0)
+    monkeypatch.setattr("barrow.queries.query.PAIR_WORK", 1.0)
     monkeypatch.setattr("barrow.queries.tables._spots", lambda items: [])
     space = Euclidean(center=[0, 0], radius=1, step=1 / 8)
     values = np.zeros((space.items, 2))
@@ -235,10 +242,10 @@ def test_a_mean_over_holders_is_compared_with_user_level_dp(definition, tmp_path
     plan = study.plan(Mean(definition=definition))
     assert plan.chosen.user_level == (definition == "user_level")
     assert plan.half_width == pytest.approx(
-        slack_at(plan.pair, plan.noise, plan.pair.reaches[0]) + plan.snapping, rel=1e-12
+        slack_at(plan.pair, plan.noise, plan.pair.reaches[0]) + plan.measured.snapping_upper, rel=1e-12
     )
     other = study.plan(Mean(definition="emd" if plan.chosen.user_level else "user_level"))
-    assert plan.versus.at_promises.error + plan.snapping == pytest.approx(other.half_width)
+    assert plan.comparison.at_promises.error + plan.measured.snapping_upper == pytest.approx(other.half_width)
     times = max(plan.half_width, other.half_width) / min(plan.half_width, other.half_width)
     assert f"{times:.2f} times {'less' if plan.chosen.user_level else 'the'} error" in str(plan)
     ledger = Ledger.create("a.ledger", study)
@@ -261,11 +268,11 @@ def test_what_is_read_off_is_compared_with_user_level_dp_by_itself(question, mis
     plan = study.plan(question)
     better = min(both.values(), key=lambda each: each.error)
     assert plan.error <= 1.05 * better.error
-    assert plan.versus.chosen.error == plan.error
+    assert plan.comparison.chosen.error == plan.error
     other = both["emd" if plan.chosen.user_level else "user_level"]
-    assert plan.versus.at_promises.error == pytest.approx(other.error)
-    assert plan.versus.line in str(plan)
-    assert set(both["user_level"].charges()) == {Fraction(1, 2)}
+    assert plan.comparison.at_promises.error == pytest.approx(other.error)
+    assert plan.comparison.line in str(plan)
+    assert set(charges(both["user_level"])) == {Fraction(1, 2)}
     data = read({"uid": list(range(300)), name: [10] * 300}, user="uid", item=name)
     ledger = Ledger.create("a.ledger", study)
     result = study.release(replace(question, definition="user_level"), data, ledger=ledger, out="out")
@@ -277,11 +284,11 @@ def test_what_is_read_off_is_compared_with_user_level_dp_by_itself(question, mis
 
 def test_what_may_have_no_holders_is_not_determined():
     plan = planned(users=20, alpha=1)
-    row = plan.tables(np.array([0.0, 0.0]))["values"][0]
+    row = plan.tables(Sample(np.array([0.0, 0.0])))["values"][0]
     assert row["value"] is None
     assert not row["determined"]
     assert (row["low_95"], row["high_95"]) == (LINE.low, LINE.high)
-    assert "not determined" in plan.summary(np.array([0.0, 0.0]))[0]
+    assert "not determined" in summary(plan, Sample(np.array([0.0, 0.0])))[0]
 
 
 def people(missing=60):
@@ -297,15 +304,15 @@ def test_releases_tell_the_share_and_never_a_found_count(tmp_path, question):
     ledger = Ledger.create(tmp_path / "d.ledger", study)
     assert [p.text for p in ledger.budget.promises] == ["all data by 20 years", "all data or no records"]
     result = study.release(ledger=ledger, out=tmp_path / "out")
-    said = json.loads((tmp_path / "out" / "statement.json").read_text())
-    assert said["people"] == 400
-    exact = {key: value for key, value in said.items() if key not in ("ledger", "files", "parameters", "summary")}
+    statement = json.loads((tmp_path / "out" / "statement.json").read_text())
+    assert statement["people"] == 400
+    exact = {key: value for key, value in statement.items() if key not in ("ledger", "files", "parameters", "summary")}
     # How many people have records; the digits may occur in those of a digest, or of an error drawn by chance.
     assert re.search(r"(?<![\w.])340(?![\w.])", json.dumps(exact)) is None
     assert "340 people" not in result.text
-    assert "no records" in said["missing_people"]
+    assert "no records" in statement["missing_people"]
     assert "hidden at ε" in result.text
-    assert any("no records at all" in row["if"] for row in said["protected"])
+    assert any("no records at all" in row["if"] for row in statement["protected"])
     assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
     if isinstance(question, Mean):
         assert (tmp_path / "out" / "people.csv").exists()
@@ -341,8 +348,8 @@ def test_left_out_each_question_takes_what_suits_it():
     assert study.space == LINE
     apart = ["mean", "quantile", "histogram", "density(bandwidth='20 years')", "histogram(mechanism='cells')"]
     whole = ["items(items=2)", "frequency(items=2)", "histogram(mechanism='tree')", "histogram(mechanism='multiscale')"]
-    for asked, space in [*((a, NoRecords(LINE)) for a in apart), *((a, LINE) for a in whole)]:
-        question = to_question(asked)
+    for request, space in [*((a, NoRecords(LINE)) for a in apart), *((a, LINE) for a in whole)]:
+        question = to_question(request)
         assert study.space_of(question) == study.terms(question).space == space
         assert study.replace(missing="default item").space_of(question) == LINE
         assert study.replace(missing="no records").space_of(question) == NoRecords(LINE)
@@ -366,7 +373,7 @@ def test_the_missing_are_where_nobody_else_is():
     for missing, first in (("default item", 60 / 400), ("no records", 0.0)):
         study = Study(LINE, alpha=5000, users=400, data=people(), missing=missing)
         plan = study.plan(Histogram(mechanism="cells"))
-        counts = study.data.count(study.data.validate(plan.space), plan.space, 400)
+        counts = study.data.count(study.data.validate(plan.terms.space), plan.terms.space, 400)
         exact = plan.statistics(counts)
         shares = [float(exact.exact_entry(j)) for j in range(len(exact))]
         assert shares[0] == pytest.approx(first)
@@ -389,11 +396,11 @@ def test_what_cannot_be_is_refused():
 
 def _covered(plan, rows, items, seed, draws=300):
     """Draws of the released values of people who hold one item each (None for no records), and the truth's rows."""
-    space, source = plan.space, SeededSource(seed)
+    space, source = plan.terms.space, SeededSource(seed)
     missing = space.items - 1
     center = UserCounts.of_users(space, [[missing if x is None else x] for x in items]).center(plan.query)
-    drawn = (plan.noise.draw(center, source).values for _ in range(draws))
-    return [rows(plan.tables(plan.decoded(raw) if isinstance(plan, HistogramPlan) else raw)) for raw in drawn]
+    samples = (plan.noise.draw(center, source).values for _ in range(draws))
+    return [rows(plan.tables(Sample(raw))) for raw in samples]
 
 
 @pytest.mark.parametrize("far", ["1", "1/2"])
@@ -401,32 +408,33 @@ def test_quantiles_over_holders_are_those_of_their_items_and_the_others_do_not_c
     space = NoRecords(LINE, distance=far)
     plan = Quantile(of=["0.1", "0.5", "0.9"]).plan(Terms(space, 400, given=Fraction(25)))
     held = [1] * 40 + [5] * 160 + [15] * 40
-    found = _covered(plan, lambda tables: tables, held + [None] * 160, 5)
+    result = _covered(plan, lambda tables: tables, held + [None] * 160, 5)
     true = [LINE.geometry.places[1], LINE.geometry.places[5], LINE.geometry.places[15]]
     true = [float(np.ravel(x)[0]) for x in true]
     inside = [
-        all(row["low_95"] <= t <= row["high_95"] for row, t in zip(each["values"], true, strict=True)) for each in found
+        all(row["low_95"] <= t <= row["high_95"] for row, t in zip(each["values"], true, strict=True))
+        for each in result
     ]
     assert np.mean(inside) >= 0.95 - 0.03
-    widths = np.mean([[row["high_95"] - row["low_95"] for row in each["values"]] for each in found], axis=0)
+    widths = np.mean([[row["high_95"] - row["low_95"] for row in each["values"]] for each in result], axis=0)
     assert widths.max() < 60.0  # of 100: intervals that say something
     # Counting those without records as holders would move the 0.9-quantile by a factor 0.6: it is ruled out mostly.
     wrong = float(np.ravel(LINE.geometry.places[0])[0])
-    assert np.mean([each["values"][1]["low_95"] > wrong for each in found]) > 0.9
-    shares = [each["people"][0] for each in found]
+    assert np.mean([each["values"][1]["low_95"] > wrong for each in result]) > 0.9
+    shares = [each["people"][0] for each in result]
     assert np.mean([row["low_95"] <= 0.6 <= row["high_95"] for row in shares]) >= 0.95 - 0.03
     assert plan.description.startswith("the quantiles 0.1, 0.5, 0.9 of the items of people with records")
 
 
 def test_a_quantile_of_nobody_is_not_determined():
     plan = Quantile().plan(Terms(NoRecords(LINE), 100, given=Fraction(5)))
-    nobody = plan.decoded(plan.made.matrix @ np.append(np.zeros(LINE.items), 1.0))
+    nobody = plan.decoded(plan.mechanism.matrix @ np.append(np.zeros(LINE.items), 1.0))
     (row,) = plan.tables(nobody)["values"]
     assert row["value"] is None
     assert not row["determined"]
     assert row["low_95"] <= 0.0
     assert row["high_95"] >= 100.0
-    assert "not determined" in plan.summary(nobody)[0]
+    assert "not determined" in summary(plan, nobody)[0]
 
 
 def test_circular_means_over_holders_turn_with_their_items_and_spread_by_their_share():
@@ -437,13 +445,13 @@ def test_circular_means_over_holders_turn_with_their_items_and_spread_by_their_s
     x, y = np.cos(angles).mean(), np.sin(angles).mean()
     mean = np.arctan2(y, x) / (2 * np.pi) * 24
     spread = math.sqrt(-2 * math.log(math.hypot(x, y))) * 12 / math.pi
-    found = _covered(plan, lambda tables: tables["values"], held + [None] * 1000, 7)
-    assert np.mean([low["low_95"] <= mean <= low["high_95"] for low, _ in found]) >= 0.95 - 0.03
-    assert np.mean([row["low_95"] <= spread <= row["high_95"] for _, row in found]) >= 0.95 - 0.03
+    result = _covered(plan, lambda tables: tables["values"], held + [None] * 1000, 7)
+    assert np.mean([low["low_95"] <= mean <= low["high_95"] for low, _ in result]) >= 0.95 - 0.03
+    assert np.mean([row["low_95"] <= spread <= row["high_95"] for _, row in result]) >= 0.95 - 0.03
     # Without the share of holders the direction would be half as long, and the spread far too large.
     short = math.sqrt(-2 * math.log(0.5 * math.hypot(x, y))) * 12 / math.pi
-    assert np.mean([row["high_95"] is not None and row["high_95"] < short for _, row in found]) > 0.9
-    nobody = plan.tables(np.zeros(3))["values"]
+    assert np.mean([row["high_95"] is not None and row["high_95"] < short for _, row in result]) > 0.9
+    nobody = plan.tables(Sample(np.zeros(3)))["values"]
     assert [row["value"] for row in nobody] == [None, None]
 
 
@@ -467,39 +475,51 @@ def test_items_of_people_without_records_are_no_records_each_time(asked, tmp_pat
     study = Study(space, alpha=3, delta="1e-6", users=5, dataset="d", missing="no records", data=data)
     plan = study.plan(asked)
     m = plan.itemwise.items
-    assert study.replace(missing=None).plan(asked).space == space
-    if plan.samples is None:
-        counts = data.count(data.engine(), plan.space, None)
+    assert study.replace(missing=None).plan(asked).terms.space == space
+    if plan.question.samples is None:
+        counts = data.count(data.engine(), plan.terms.space, None)
     else:
-        counts = data.sample(data.engine(), plan.space, 5, m)
-    held, private = plan.statistics(counts)
-    assert private
-    assert held.sum() == 5 * m
-    assert held[-1] == 3 * m
+        counts = data.sample(data.engine(), plan.terms.space, 5, m)
+    pooled = plan.statistics(counts)
+    assert pooled.private
+    assert pooled.counts.sum() == 5 * m
+    assert pooled.counts[-1] == 3 * m
 
 
 @pytest.mark.parametrize("question", ["mean", "histogram", "quantile"])
 def test_plans_say_where_people_without_records_are_counted(question):
     def line(**options):
         plan = Study(LINE, ["all, 20 years, 1"], users=400, **options).plan(question)
-        (found,) = [line for line in str(plan).splitlines() if line.startswith("Missing")] or [""]
-        return plan, found
+        (result,) = [line for line in str(plan).splitlines() if line.startswith("Missing")] or [""]
+        return plan, result
 
     assert str(line()[0]) == str(line(missing="no records")[0])
-    plan, said = line(missing="default item")
+    plan, text = line(missing="default item")
     assert LINE.label(LINE.default_item) == "2.5"
-    assert "'2.5'" in said
-    assert 'missing = "no records"' in said
-    assert plan.to_json()["missing_people"] in said
+    assert "'2.5'" in text
+    assert 'missing = "no records"' in text
+    assert answer_json(plan)["missing_people"] in text
     at_forty = Line(0, 100, unit="years", step=5, cells=True, default=40)
     named = Study(at_forty, ["all, 20 years, 1"], users=400, missing="default item").plan(question)
     assert f"'{at_forty.label(at_forty.default_item)}'" in str(named)
-    plan, said = line(missing="no records")
-    assert "'no records', 100 years from every other" in said
-    assert "missing =" not in said
-    hidden = float(plan.charge(Fraction(1), Fraction(1)))
-    assert f"hidden at ε = {hidden:.3g}" in said
+    plan, text = line(missing="no records")
+    assert "'no records', 100 years from every other" in text
+    assert "missing =" not in text
+    hidden = float(charge(plan, Fraction(1), Fraction(1)))
+    assert f"hidden at ε = {hidden:.3g}" in text
     if question != "quantile":
-        plan, said = line(model="local")
-        assert said == ""
-        assert plan.to_json()["missing_people"] is None
+        plan, text = line(model="local")
+        assert text == ""
+        assert answer_json(plan)["missing_people"] is None
+
+
+def test_plan_holders():
+    space = NoRecords(Line(0, 100, unit="years", step=1))
+    plan = plan_holders(Mean(), Terms(space, 1000, given=Fraction(25)))
+    assert plan.description == "the mean over people with records of the mean of their items (years)"
+    assert round(plan.error, 2) == 0.52
+
+
+def test_laplace_pair_quantile():
+    assert round(laplace_pair_quantile(0.0), 6) == 2.995732
+    assert round(laplace_pair_quantile(1.0), 4) == 4.113

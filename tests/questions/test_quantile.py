@@ -13,8 +13,9 @@ from barrow.engines import Counts
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.questions import Quantile, to_question
+from barrow.questions.prices import charges
 from barrow.spaces import Discrete, Line
-from barrow.spaces.one_more import with_no_records
+from barrow.spaces.augmented import with_no_records
 from barrow.study import Study, explain, read, verify
 from tests.thorough import often
 
@@ -47,7 +48,7 @@ def test_intervals_hold_the_true_quantile(spread, noise):
     true = [np.sort(held)[int(np.ceil(q * len(held))) - 1] for q in (0.25, 0.5, 0.9)]
     covered, near = 0, []
     for _ in range(times):
-        rows = plan.tables(plan.draw(statistics)[0])["values"]
+        rows = plan.tables(plan.draw(statistics))["values"]
         covered += all(row["low_95"] - 1e-9 <= x <= row["high_95"] + 1e-9 for row, x in zip(rows, true, strict=True))
         near.append(abs(rows[1]["value"] - true[1]))
     least = binom.ppf(1e-7, times, 0.95)
@@ -73,7 +74,7 @@ def test_skewed_people_have_an_interval_of_few_of_them():
     statistics, below = plan.statistics(counts), np.cumsum(np.bincount(held, minlength=289)) / len(held)
     inside = []
     for _ in range(20):
-        (row,) = plan.tables(plan.draw(statistics)[0])["values"]
+        (row,) = plan.tables(plan.draw(statistics))["values"]
         low, high = int(row["low_95"] // 5), int(row["high_95"] // 5)
         inside.append(below[max(high - 1, low)] - below[low])
     assert max(inside) <= 0.04
@@ -136,14 +137,14 @@ class TestAskedWithAHistogram:
 
     def test_they_cost_one_release_and_have_all_of_the_promises(self, tmp_path):
         study = self.study(tmp_path, ["histogram", "median", "quantile(of=['0.1', '0.9'], name='ends')"])
-        (asked,) = study.questions
-        assert asked.quantiles == ["0.1", "0.5", "0.9"]
-        assert study.terms(asked).fraction == 1
+        (request,) = study.questions
+        assert request.quantiles == ["0.1", "0.5", "0.9"]
+        assert study.terms(request).fraction == 1
         alone = self.study(tmp_path, ["histogram"])
-        assert study.plan().charges() == alone.plan().charges()
+        assert charges(study.plan()) == charges(alone.plan())
         for name in ("histogram", "median", "ends"):
-            assert study.question(name) == asked
-            assert study.replace(users=400).question(name).quantiles == asked.quantiles
+            assert study.question(name) == request
+            assert study.replace(users=400).question(name).quantiles == request.quantiles
         ledger = Ledger.create(str(study.ledger), study)
         result = study.release("median", out=tmp_path / "out")
         assert [row["quantile"] for row in result.tables["quantiles"]] == ["0.1", "0.5", "0.9"]
@@ -169,7 +170,7 @@ class TestAskedWithAHistogram:
 
     def test_fractions_add_up(self, tmp_path):
         study = self.study(tmp_path, ["histogram(fraction='1/4')", "median(fraction='1/4')", "mean"])
-        assert [study.terms(asked).fraction for asked in study.questions] == [Fraction(1, 2), Fraction(1, 2)]
+        assert [study.terms(request).fraction for request in study.questions] == [Fraction(1, 2), Fraction(1, 2)]
 
     def test_only_of_lines(self):
         with pytest.raises(ParameterError, match="asked of a line"):
@@ -194,4 +195,4 @@ def test_an_interval_of_one_whole_number_is_compared_too():
     assert "about the same error" in study.compare("median").sentence
     some = study.replace(users=2_000, promises=["all, 5 years, 0.5"]).plan("median")
     assert some.error > 0.0
-    assert "error" in some.versus.line
+    assert "error" in some.comparison.line

@@ -14,7 +14,9 @@ import barrow as bw
 from barrow.errors import ParameterError
 from barrow.planning.terms import Terms
 from barrow.questions import Spread
-from barrow.render.values import values_figure
+from barrow.questions.answer import Sample
+from barrow.questions.plan_text import warnings
+from barrow.render.released import values_figure
 from barrow.spaces import Circle, Line, NoRecords
 from barrow.study import Study, make_statement
 
@@ -54,8 +56,8 @@ def test_the_constant_holds_for_all_pairs(p):
 def test_intervals_hold_wherever_the_noise_is_within_its_bound(space, raw, holders, noise):
     plan = planned(space)
     exact = values_of(plan, raw, holders)
-    drawn = exact + plan.noise.simultaneous_half_width * 0.999 * np.array(noise[: len(exact)])
-    mean, spread = plan.tables(drawn)["values"]
+    sample = exact + plan.noise.simultaneous_half_width * 0.999 * np.array(noise[: len(exact)])
+    mean, spread = plan.tables(Sample(sample))["values"]
     assert mean["low_95"] <= np.mean(raw) + 1e-9
     assert mean["high_95"] >= np.mean(raw) - 1e-9
     assert spread["low_95"] <= np.std(raw) + 1e-9
@@ -71,7 +73,7 @@ def test_intervals_fail_where_the_noise_is_three_times_its_bound():
         raw = random.integers(20, 80, 50)
         t = (raw - 50.0) / 50.0
         off = 3.0 * plan.noise.simultaneous_half_width * random.choice([-1.0, 1.0], 2)
-        row = plan.tables(np.array([t.mean(), (t * t).mean()]) + off)["values"][1]
+        row = plan.tables(Sample(np.array([t.mean(), (t * t).mean()]) + off))["values"][1]
         missed += not row["low_95"] <= raw.std() <= row["high_95"]
     assert missed > 100
 
@@ -82,15 +84,15 @@ def test_a_release_holds_the_truth(tmp_path):
     study = bw.Study("line(low=0, high=100, step=1, unit='years', whole=True)", ["all, 20 years, 1"], users=1000,
                      dataset="ages", missing="no records")  # fmt: skip
     ledger = bw.Ledger.create(str(tmp_path / "ages.ledger"), study)
-    made = study.release("spread", bw.read(records, user="uid", item="age"), ledger=ledger, out=tmp_path / "spread")
-    mean, spread = made.rows()
+    built = study.release("spread", bw.read(records, user="uid", item="age"), ledger=ledger, out=tmp_path / "spread")
+    mean, spread = built.rows()
     assert abs(mean["value"] - np.mean(ages)) < 5
     assert abs(spread["value"] - np.std(ages)) < 5
     assert spread["high_95"] - spread["low_95"] < 10
-    people = made.tables["people"][0]
+    people = built.tables["people"][0]
     assert abs(people["value"] - 0.9) < 5 * (people["high_95"] - people["value"])
     assert all(check.holds for check in bw.verify(tmp_path / "spread", ledger=ledger))
-    assert "standard deviation" in made.text
+    assert "standard deviation" in built.text
     page = (tmp_path / "spread" / "report.html").read_text(encoding="utf-8")
     assert "largest value" not in page  # a mean and a standard deviation are not compared
 
@@ -98,7 +100,7 @@ def test_a_release_holds_the_truth(tmp_path):
 def test_its_figure_says_both():
     plan = planned()
     statement = make_statement(Study(AGES, alpha=40, users=200), plan)
-    figure = values_figure(statement, plan.tables(values_of(plan, [20.0, 40.0, 60.0], 1.0)))
+    figure = values_figure(statement, plan.tables(Sample(values_of(plan, [20.0, 40.0, 60.0], 1.0))))
     mean, spread = figure.description.removesuffix(".").split("; ")
     assert mean.startswith("mean: 40 years, with 95 % certainty")
     assert spread.startswith("standard deviation: 16.3 years, with 95 % certainty")
@@ -106,9 +108,9 @@ def test_its_figure_says_both():
 
 def test_nothing_is_said_where_nobody_may_hold_records():
     plan = planned(NoRecords(AGES), users=30, alpha=1)
-    row = plan.tables(np.zeros(3))["values"][1]
+    row = plan.tables(Sample(np.zeros(3)))["values"][1]
     assert (row["value"], row["determined"], row["low_95"], row["high_95"]) == (None, False, 0.0, 50.0)
-    assert "nearly useless" in plan.warnings[0]
+    assert "nearly useless" in warnings(plan)[0]
 
 
 def test_only_lines_have_one():

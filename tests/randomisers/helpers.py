@@ -20,7 +20,7 @@ from barrow.randomisers import (
     randomised_response,
     tree_response,
 )
-from barrow.randomisers.base import TOTAL
+from barrow.randomisers.randomiser import TOTAL
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line, Space, Tree
 
 CLUSTERS = Clustered.grid(3, 4, r=0.25)

@@ -21,26 +21,26 @@ from barrow.randomisers import (
     randomiser_from_spec,
     tree_response,
 )
-from barrow.randomisers.base import TOTAL
 from barrow.randomisers.claim import log_rate_upper
 from barrow.randomisers.family import Even, even_clusters
+from barrow.randomisers.randomiser import TOTAL
 from barrow.randomisers.shape import Shape, tree_shape
 from barrow.spaces import Clustered, Discrete, Line, Tree
 
 
 def deviation(channel: MixtureRandomiser, name: str) -> mpmath.mpf:
     """The largest relative difference between what is drawn and what the name says at alpha0, at 60 digits."""
-    said, space = parse_randomiser(name), channel.space
-    s, t = said.clusters, said.members
+    text, space = parse_randomiser(name), channel.space
+    s, t = text.clusters, text.members
     with mpmath.workdps(60):
-        a0, r = (mpmath.mpf(x.numerator) / x.denominator for x in (channel.alpha0_upper, said.radius))
+        a0, r = (mpmath.mpf(x.numerator) / x.denominator for x in (channel.alpha0_upper, text.radius))
         own, near = mpmath.exp(a0), mpmath.exp((1 - r) * a0)
         total = own + (t - 1) * near + (s - 1) * t
         worst = mpmath.mpf(0)
         for y in range(min(space.items, 2 * t + 1)):
-            found = channel.probability(0, y)
+            result = channel.probability(0, y)
             said_here = (own if y == 0 else near if y < t else mpmath.mpf(1)) / total
-            worst = max(worst, abs(mpmath.mpf(found.numerator) / found.denominator / said_here - 1))
+            worst = max(worst, abs(mpmath.mpf(result.numerator) / result.denominator / said_here - 1))
     return worst
 
 
@@ -50,12 +50,12 @@ def test_a_name_is_given_exactly_where_it_is_true(s, t, r, alpha0):
     channel = gkrr(Clustered.grid(s, t, r=r), alpha0)
     assert alpha0 * (1 - 1e-6) < channel.alpha0_upper <= alpha0 or alpha0 > 27.9
     expected = even_clusters(channel.space).name
-    found = deviation(channel, expected)
+    result = deviation(channel, expected)
     if channel.family is None:
-        assert found > mpmath.mpf("0.99e-12")
+        assert result > mpmath.mpf("0.99e-12")
     else:
         assert channel.family == expected == parse_randomiser(expected).text
-        assert found <= mpmath.mpf("1e-12")
+        assert result <= mpmath.mpf("1e-12")
     if 1e-3 < alpha0 < 10:
         assert channel.family is not None
         assert alpha0 * (1 - 1e-12) < channel.alpha0_upper
@@ -113,10 +113,10 @@ def test_another_grouping_of_the_items_has_no_name():
     )
     assert right.family == "gkrr:2x4:0.25"
     assert MixtureRandomiser(space, other, gkrr(Clustered.grid(4, 2, r=0.25), 2).stops).family is None
-    made = MixtureRandomiser.__new__(MixtureRandomiser)
-    made.__dict__.update(right.__dict__ | {"shape": shifted})
-    made.__dict__.pop("family", None)
-    assert made.family is None
+    built = MixtureRandomiser.__new__(MixtureRandomiser)
+    built.__dict__.update(right.__dict__ | {"shape": shifted})
+    built.__dict__.pop("family", None)
+    assert built.family is None
 
 
 def test_another_name_is_not_kept():
@@ -183,7 +183,7 @@ def test_whole_weights_are_those_of_the_formula_and_never_above_it():
 @settings(deadline=None, max_examples=60)
 @given(st.integers(1, 2**62), st.integers(1, 2**62), st.fractions(Fraction(1, 10**6), 1))
 def test_rates_are_rounded_up_by_a_hair(a, b, d):
-    found = log_rate_upper(Fraction(a, b), d)
+    result = log_rate_upper(Fraction(a, b), d)
     with mpmath.workdps(60):
         true = max(mpmath.log(mpmath.mpf(a) / b), mpmath.mpf(0)) * d.denominator / d.numerator
-        assert true <= found <= true * (1 + mpmath.mpf(2) ** -51)
+        assert true <= result <= true * (1 + mpmath.mpf(2) ** -51)

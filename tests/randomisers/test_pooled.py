@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -7,6 +9,9 @@ from scipy import stats
 from barrow.errors import ParameterError
 from barrow.noise.source import SeededSource
 from barrow.randomisers import gkrr, randomised_response, tree_response
+from barrow.randomisers.pooled import PooledStops
+from barrow.randomisers.randomiser import TOTAL
+from barrow.randomisers.shape import star_shape
 from barrow.spaces import Clustered, Discrete, Tree
 from tests.randomisers.helpers import exact_row
 
@@ -48,5 +53,12 @@ def test_means_and_covariances_are_those_of_the_rows(channel, size):
 def test_more_items_than_64_bits_hold_are_refused():
     with pytest.raises(ParameterError, match="at most 2\\^62"):
         gkrr(UNEVEN, 2).from_counts([2**61, 2**61, 1, 2**60, 0, 0])
-    found = gkrr(UNEVEN, 2).from_counts([2**59, 0, 1, 2**60, 0, 0], source=SeededSource(1))
-    assert found.sum() == 2**59 + 1 + 2**60
+    result = gkrr(UNEVEN, 2).from_counts([2**59, 0, 1, 2**60, 0, 0], source=SeededSource(1))
+    assert result.sum() == 2**59 + 1 + 2**60
+
+
+def test_pooled_stops_of():
+    quarters = np.array([TOTAL // 4, TOTAL, TOTAL])
+    pooled_stops = PooledStops.of(star_shape(2, Fraction(1)), [TOTAL // 4, 3 * TOTAL // 4, 3 * TOTAL // 4], quarters)
+    assert pooled_stops.stay.q.tolist() == [0.75, 0.75]
+    assert pooled_stops.share.tolist() == [0.25]

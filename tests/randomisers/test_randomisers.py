@@ -28,7 +28,9 @@ from barrow.randomisers import (
     worst_triple,
 )
 from barrow.randomisers import claim as claim_module
-from barrow.randomisers.base import TOTAL
+from barrow.randomisers.claim import log_rate_upper, lower
+from barrow.randomisers.matrix import whole_rows
+from barrow.randomisers.randomiser import TOTAL
 from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Line, Tree
 from tests.noise.enumeration import exact_distribution
 from tests.randomisers.helpers import (
@@ -98,10 +100,10 @@ def test_counts_and_items_have_the_law_of_the_rows_and_a_wrong_one_is_seen(chann
 def test_an_alpha0_that_is_seven_percent_off_is_rejected(make, space, alpha0, factor):
     held = np.zeros(space.items, dtype=np.int64)
     held[0] = 2_000_000
-    found = make(space, alpha0).from_counts(held, source=SeededSource(21))
+    result = make(space, alpha0).from_counts(held, source=SeededSource(21))
     for wrong, accepted in ((alpha0, True), (alpha0 * factor, False)):
         row = np.array([float(q) for q in exact_row(make(space, wrong), 0)])
-        p = chi_square(found, row * held[0])
+        p = chi_square(result, row * held[0])
         assert p > 1e-6 if accepted else p < 1e-9
 
 
@@ -179,11 +181,11 @@ def test_the_law_of_tiny_channels_is_exact():
 
 def test_the_law_of_a_tiny_mixture_is_exact():
     """GKRR on 2 x 2 items with dyadic stops: pooled counts give the law of the exact rows."""
-    made = gkrr(Clustered.grid(2, 2, r=0.25), 2)
-    stops = [0] * len(made.stops)
-    for v, width in enumerate(made.shape.widths.tolist()):
+    built = gkrr(Clustered.grid(2, 2, r=0.25), 2)
+    stops = [0] * len(built.stops)
+    for v, width in enumerate(built.shape.widths.tolist()):
         stops[v] = TOTAL // 2 if width == 1 else TOTAL // 4
-    channel = MixtureRandomiser(made.space, made.shape, stops)
+    channel = MixtureRandomiser(built.space, built.shape, stops)
     row = exact_row(channel, 0)
     assert row == [Fraction(11, 16), Fraction(3, 16), Fraction(1, 16), Fraction(1, 16)]
     law, rest = exact_distribution(
@@ -235,11 +237,11 @@ def test_wrong_matrices_are_refused_by_name():
 
 
 def test_a_broken_mixture_is_refused():
-    made = gkrr(CLUSTERS, 2)
-    stops = list(made.stops)
+    built = gkrr(CLUSTERS, 2)
+    stops = list(built.stops)
     stops[2] += 1
     with pytest.raises(ParameterError, match="stopping weights"):
-        MixtureRandomiser(made.space, made.shape, stops)
+        MixtureRandomiser(built.space, built.shape, stops)
 
 
 @pytest.mark.parametrize("alpha0", [0, -1, "nan", "two"])
@@ -284,8 +286,8 @@ def test_laplace_in_coordinates_has_its_law_and_a_wrong_scale_is_seen():
     reports = channel.from_items(np.repeat(middle, 4000), source=SeededSource(31))
     lengths = space.distance(reports, np.full(4000, middle[0])) * 40
     edges = stats.gamma.ppf(np.linspace(0, 1, 11)[1:-1], 2)
-    found = np.histogram(lengths, bins=[0, *edges, np.inf])[0]
-    assert chi_square(found, np.full(10, 400.0)) > 1e-6
+    result = np.histogram(lengths, bins=[0, *edges, np.inf])[0]
+    assert chi_square(result, np.full(10, 400.0)) > 1e-6
     assert chi_square(np.histogram(lengths * 1.1, bins=[0, *edges, np.inf])[0], np.full(10, 400.0)) < 1e-6
     assert float(np.mean(space.distance(reports, np.full(4000, middle[0])))) < channel.distortions().max()
 
@@ -293,9 +295,9 @@ def test_laplace_in_coordinates_has_its_law_and_a_wrong_scale_is_seen():
 def test_laplace_on_words_reports_the_nearest_word():
     channel = laplace(WORDS, 40)
     assert channel._nearest(np.array([[0.1, 1.2], [5.9, 1.4]])).tolist() == [0, 3]
-    found = channel.from_counts([50, 0, 0, 50], source=SeededSource(5))
-    assert found.sum() == 100
-    assert found[0] > found[2]
+    result = channel.from_counts([50, 0, 0, 50], source=SeededSource(5))
+    assert result.sum() == 100
+    assert result[0] > result[2]
     assert channel.alpha0_upper == 40
 
 
@@ -401,3 +403,28 @@ def test_degenerate_spaces(make, space):
     assert channel.from_items(np.arange(space.items)).max() < space.items
     assert 0 < float(channel.alpha0_upper) <= 2.0
     assert channel.distortions().shape == (space.items,)
+
+
+def test_log_rate_upper():
+    assert log_rate_upper(Fraction(3), Fraction(1, 4)) >= 4 * math.log(3) - 1e-15
+
+
+def test_lower():
+    assert lower(1.0, Discrete(["a", "b"])) < 1
+
+
+def test_exponential_randomiser():
+    clock = exponential(Circle(24, unit="h", step=1), 5)
+    assert float(clock.alpha0_upper) <= 5.0
+    assert round(clock.distortion, 2) == 2.25
+
+
+def test_laplace_randomiser():
+    words = Embedding(["cat", "dog", "car"], [[0, 1], [0, 2], [5, 0]])
+    channel = laplace(words, 20)
+    assert channel.alpha0_upper == 20
+    assert channel.from_items([0, 1, 2]).shape == (3,)
+
+
+def test_whole_rows():
+    assert whole_rows(np.array([[0.5, 0.5], [0.0, 1.0]])).sum(axis=1).tolist() == [2**62, 2**62]

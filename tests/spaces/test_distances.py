@@ -143,3 +143,12 @@ def test_nearest_moves_records_to_the_space():
     assert earth.encode([(50.0, -90.0)], unknown="nearest") == earth.encode([(41.0, -75.0)])
     with pytest.raises(Exception, match="missing or are not items"):
         box.encode([[np.nan, 0.0]], unknown="nearest")
+
+
+def test_great_circle():
+    zero = np.array(0.0)
+    assert np.isclose(great_circle(zero, zero, zero, np.array(180.0)), np.pi)
+
+
+def test_box_diameter_upper():
+    assert round(box_diameter_upper(40.5, -74.3, 41.0, -73.6) * EARTH_RADIUS_KM, 1) == 81.0

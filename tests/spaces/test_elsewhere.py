@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from barrow.errors import DataError, ParameterError
-from barrow.policy import Policy
+from barrow.promises import Policy
 from barrow.queries import density, distance_to, histogram, mean, region_share
 from barrow.spaces import EARTH_RADIUS_KM, Discrete, Earth, Elsewhere, Euclidean, Line
 from barrow.spaces.sphere import great_circle
@@ -74,9 +74,9 @@ def test_the_distance_to_the_edge_is_that_to_the_nearest_place_outside(name):
     lat, lon = (np.concatenate(z) for z in zip(*sides, strict=True))
     chosen = inner.points[:: max(1, len(inner.points) // 200)]
     brute = great_circle(chosen[:, :1], chosen[:, 1:], lat[None], lon[None]).min(axis=1) * EARTH_RADIUS_KM
-    found = space.edges[:: max(1, len(inner.points) // 200)] * space.diameter
-    assert (found <= brute).all()
-    assert (found >= brute - 0.002 * inner.diameter).all()
+    result = space.edges[:: max(1, len(inner.points) // 200)] * space.diameter
+    assert (result <= brute).all()
+    assert (result >= brute - 0.002 * inner.diameter).all()
 
 
 def test_across_the_edge_the_other_rules_cost_more_than_promised_and_elsewhere_never():

@@ -15,7 +15,7 @@ from barrow.mechanisms.edge_histogram import spacings
 from barrow.queries import density, mean, tree_edges
 from barrow.randomisers.spec import randomiser_from_spec, suited
 from barrow.spaces import Discrete, Euclidean, Line, Space, Tree, edge_names, edge_tree
-from barrow.spaces.geometry import Geometry, Lattice, TreeEdges
+from barrow.spaces.geometry import BoxCells, Geometry, TreeEdges
 from barrow.spaces.grids import snapping_means
 from barrow.spaces.nearness import near_pairs
 from barrow.spaces.records import LabelIndex
@@ -61,7 +61,7 @@ class Ruler(Named):
     points = np.array([0.0, 1.0, 3.0, 4.0, 8.0])
     geometry = Geometry(
         gaps=np.diff(points) / 8.0,
-        lattice=Lattice(np.array([0.0]), np.array([8.0]), (5,), full=False),
+        lattice=BoxCells(np.array([0.0]), np.array([8.0]), (5,), full=False),
         located=lambda: Ruler.points,
         flat=True,
     )
@@ -85,7 +85,7 @@ class Board(Named):
     _unit, _diameter = "m", 10.0
     points = np.stack([x.ravel() for x in np.meshgrid(np.arange(6) + 0.5, np.arange(8) + 0.5, indexing="ij")], axis=1)
     geometry = Geometry(
-        lattice=Lattice(np.zeros(2), np.array([6.0, 8.0]), (6, 8)),
+        lattice=BoxCells(np.zeros(2), np.array([6.0, 8.0]), (6, 8)),
         located=lambda: Board.points,
         flat=True,
         randomisers=("planar_laplace", "exponential"),
@@ -126,8 +126,8 @@ def untrue(space: Space) -> list[str]:
     block, k, wrong = space.block(), space.items, []
     each = np.arange(k)
 
-    def check(name: str, said: bool, found: Any, slack: float = 1e-9) -> None:
-        if said and not np.allclose(found, block, rtol=slack, atol=slack):
+    def check(name: str, text: bool, found: Any, slack: float = 1e-9) -> None:
+        if text and not np.allclose(found, block, rtol=slack, atol=slack):
             wrong.append(name)
 
     if space.geometry.gaps is not None:
@@ -192,7 +192,7 @@ def test_what_is_not_true_is_noticed():
     assert told(Ruler(), gaps=np.full(4, 0.25)) == ["gaps", "edges"]
     assert told(Named(), flat=True, located=lambda: np.arange(4.0)) == ["flat"]
     assert told(Named(), on_earth=True, located=lambda: np.zeros((4, 2))) == ["on_earth"]
-    assert told(Board(), lattice=Lattice(np.zeros(2), np.array([6.0, 7.0]), (6, 8))) == ["lattice", "full"]
+    assert told(Board(), lattice=BoxCells(np.zeros(2), np.array([6.0, 7.0]), (6, 8))) == ["lattice", "full"]
     assert told(Named(), tree=Fork.geometry.tree) == ["edges", "edge_lengths"]
     assert told(Named(), equidistant=True) == ["equidistant"]
     assert told(Discrete(["a", "b", "c"]), clusters=(1, 3, Fraction(1, 2))) == ["even_clusters"]

@@ -33,9 +33,12 @@ from barrow.spaces import (
     spanner_graph,
     star_graph,
 )
+from barrow.spaces.latitudes import latitude_graph, scattered_graph
 from barrow.spaces.lattices import line_axis
-from barrow.spaces.neighbours import WEIGHT_BITS
+from barrow.spaces.neighbours import WEIGHT_BITS, check_connected, path_lengths
+from barrow.spaces.product import edge_colours, product_graph
 from barrow.spaces.spanners import MOST_CERTIFIED, flow_cost, greedy_spanner
+from barrow.spaces.tree_edges import nested_edges
 from barrow.transport.emd import pot
 from tests.spaces.cases import CASES, IDS
 
@@ -228,10 +231,10 @@ def _roads(count, seed=3):
     """A planar road network: the shortest edges of random points that keep each other's ways."""
     points = np.random.default_rng(seed).random((count, 2))
     distances = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
-    found = greedy_spanner(distances, 1.8)
+    result = greedy_spanner(distances, 1.8)
     return [
         (f"n{a}", f"n{b}", float(distances[a, b]))
-        for a, b in zip(found.tails.tolist(), found.heads.tolist(), strict=True)
+        for a, b in zip(result.tails.tolist(), result.heads.tolist(), strict=True)
     ]
 
 
@@ -282,12 +285,12 @@ def test_spanners_keep_their_stretch(stretch, dimension):
 def test_a_spanner_has_no_needless_edge():
     points = np.random.default_rng(5).random((30, 2))
     distances = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
-    found = greedy_spanner(distances, 1.4)
-    for edge in range(len(found.tails)):
-        rest = np.delete(np.arange(len(found.tails)), edge)
+    result = greedy_spanner(distances, 1.4)
+    for edge in range(len(result.tails)):
+        rest = np.delete(np.arange(len(result.tails)), edge)
         matrix = np.zeros((30, 30))
-        matrix[found.tails[rest], found.heads[rest]] = distances[found.tails[rest], found.heads[rest]]
-        a, b = found.tails[edge], found.heads[edge]
+        matrix[result.tails[rest], result.heads[rest]] = distances[result.tails[rest], result.heads[rest]]
+        a, b = result.tails[edge], result.heads[edge]
         assert floyd_warshall(matrix, directed=False)[a, b] > 1.4 * distances[a, b]
 
 
@@ -411,3 +414,50 @@ def test_flow_costs_are_transport_costs():
     sums = np.concatenate([np.kron(np.eye(12), np.ones(12)), np.kron(np.ones(12), np.eye(12))])
     cost = linprog(paths.ravel(), A_eq=sums[:-1], b_eq=np.concatenate([a, b])[:-1]).fun
     assert flow_cost(graph, a - b) == pytest.approx(cost, rel=1e-9)
+
+
+def test_nested_edges():
+    assert nested_edges(3, np.array([0, 0, 1, 2]), np.array([2, 1, 2, 3]), np.ones(4)).parents.tolist() == [
+        -1,
+        -1,
+        0,
+        0,
+    ]
+
+
+def test_scattered_graph():
+    assert (
+        repr(scattered_graph(np.array([[0.0, 0.0], [0.4, 1.0], [1.0, 0.3]]), 200.0, 60.0, 50.0))
+        == "NeighbourGraph(9 nodes, 12 edges)"
+    )
+
+
+def test_latitude_graph():
+    assert (
+        repr(latitude_graph(np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]]), 200.0, None))
+        == "NeighbourGraph(4 nodes, 4 edges)"
+    )
+
+
+def test_check_connected():
+    check_connected(3, np.array([0, 1]), np.array([1, 2]))
+    with pytest.raises(ParameterError, match="in 2 pieces: no path leads from node 0 to node 2"):
+        check_connected(3, np.array([0]), np.array([1]))
+
+
+def test_path_lengths():
+    assert path_lengths(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25]), [2]).tolist() == [
+        [0.75, 0.25, 0.0]
+    ]
+
+
+def test_product_graph():
+    path = NeighbourGraph(2, [0], [1], [1.0])
+    ids = np.indices((2, 2)).reshape(2, -1)
+    square = product_graph([(path, Fraction(1, 2), 2, ids[0]), (path, Fraction(1, 2), 2, ids[1])])
+    assert repr(square) == "NeighbourGraph(4 nodes, 4 edges)"
+    assert len(square.faces) == 1
+
+
+def test_edge_colours():
+    assert edge_colours(NeighbourGraph(4, [0, 1, 2], [1, 2, 3], [1.0, 1.0, 1.0])).tolist() == [0, 1, 0]

@@ -14,7 +14,7 @@ from barrow.engines import Columns, DuckDBEngine, MemoryEngine
 from barrow.engines.conformance import adversarial_rows, items_in_python, items_in_sql
 from barrow.engines.source import Source
 from barrow.spaces import NoRecords, Product, Space
-from barrow.spaces.records import Axis, Cells, Formula, Reads
+from barrow.spaces.records import AxisCells, CellAxis, Formula, Reads
 
 USERS = 40
 STOPS = ["Harbour", "Market", "Castle", "Park", "Station"]
@@ -67,7 +67,7 @@ class Decibels(Space):
 
     @property
     def formula(self) -> Formula:
-        return Cells((Axis(0.0, 120.0, 0.0, 3 / 120, 3),))
+        return AxisCells((CellAxis(0.0, 120.0, 0.0, 3 / 120, 3),))
 
     @property
     def least_distance_lower(self) -> float:
@@ -91,14 +91,14 @@ def test_engines_count_it(tmp_path, space, columns):
     path = tmp_path / "rides.parquet"
     rows = ", ".join(map(str, ROWS))
     duckdb.connect().execute(f"COPY (SELECT * FROM (VALUES {rows}) t(uid, stop, level)) TO '{path}'")
-    asked = Columns("uid", columns)
-    counts = MemoryEngine().count(TABLE, asked, space, users=USERS)
-    again = DuckDBEngine(threads=1, progress=False).count(path, asked, space, users=USERS)
+    request = Columns("uid", columns)
+    counts = MemoryEngine().count(TABLE, request, space, users=USERS)
+    again = DuckDBEngine(threads=1, progress=False).count(path, request, space, users=USERS)
     items = {"stop": [STOPS.index(x) for x in TABLE["stop"]], "level": [int(x // 40) for x in TABLE["level"]]}
     names = [columns] if isinstance(columns, str) else columns
-    found = items["level"] if names == ["level"] else items["stop"]
+    result = items["level"] if names == ["level"] else items["stop"]
     both = [5 * level + stop for level, stop in zip(items["level"], items["stop"], strict=True)]
-    expected = np.bincount(both if len(names) > 1 else found, minlength=space.items)
+    expected = np.bincount(both if len(names) > 1 else result, minlength=space.items)
     for counted in (counts, again):
         assert np.bincount(counted.items, counted.counts, minlength=space.items).tolist() == expected.tolist()
         assert counted.users == USERS
@@ -111,9 +111,9 @@ def test_the_formula_finds_the_items_that_python_finds(mode):
     values = adversarial_rows(LEVELS, 300)
     engine = DuckDBEngine(threads=1, progress=False)
     with engine._open(Source("sql", sql="SELECT 1 AS uid", acknowledged=True), None) as reader:
-        found = items_in_sql(reader, engine.dialect, LEVELS, values, mode)
-    assert found.tolist() == items_in_python(LEVELS, values, mode).tolist()
-    assert set(found.tolist()) == {-1, 0, 1, 2}
+        result = items_in_sql(reader, engine.dialect, LEVELS, values, mode)
+    assert result.tolist() == items_in_python(LEVELS, values, mode).tolist()
+    assert set(result.tolist()) == {-1, 0, 1, 2}
 
 
 def test_words_about_columns_are_its_own():

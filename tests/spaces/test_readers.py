@@ -32,6 +32,7 @@ from barrow.spaces import (
     space_from_spec,
     space_kinds,
 )
+from barrow.spaces.records import LabelIndex, private_numbers
 from tests.spaces.cases import CASES
 
 KM = 6371.0088
@@ -173,9 +174,9 @@ def _items(reader: Reader, raw: Any) -> Any:
 
 
 def _objects(column: list[Any]) -> Any:
-    found = np.empty(len(column), dtype=object)
-    found[:] = column
-    return found
+    result = np.empty(len(column), dtype=object)
+    result[:] = column
+    return result
 
 
 def _pairs(reader: Reader) -> tuple[Any, Any]:
@@ -261,3 +262,12 @@ def test_every_kind_of_space_is_read_here():
     spaces = [reader.space for reader in READERS.values()] + NAMED
     parts = [part for space in spaces for part, _ in space.geometry.parts]
     assert set(space_kinds()) <= {space.kind for space in [*spaces, *parts]}
+
+
+def test_private_numbers():
+    assert repr(private_numbers([1, None]).tolist()) == "[1.0, nan]"
+
+
+def test_label_index():
+    index = LabelIndex(["JFK", "LGA"])
+    assert index.find(["LGA", None, "XXX"]).tolist() == [1, -1, -1]

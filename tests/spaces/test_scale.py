@@ -58,7 +58,7 @@ def test_everything_that_a_line_can_be_asked(tmp_path):
     answers = [ANSWERS[i % 5] for i in range(2000)]
     ledger = bw.Ledger.create(str(tmp_path / "survey.ledger"), study)
     data = bw.read({"uid": list(range(2000)), "answer": answers}, user="uid", item="answer")
-    made = study.release("histogram", data, ledger=ledger, out=tmp_path / "histogram")
-    assert [row["item"] for row in made.rows()][:5] == ANSWERS
-    assert abs(made.rows()[0]["share"] - 0.2) < 0.05
+    built = study.release("histogram", data, ledger=ledger, out=tmp_path / "histogram")
+    assert [row["item"] for row in built.rows()][:5] == ANSWERS
+    assert abs(built.rows()[0]["share"] - 0.2) < 0.05
     assert all(check.holds for check in bw.verify(tmp_path / "histogram", ledger=ledger))

@@ -28,4 +28,4 @@ def test_plain_data_and_the_command_line():
 def test_a_histogram_of_the_week_is_planned():
     plan = Study("week", alpha=40, users=5000).plan("histogram")
     assert plan.error < 0.2
-    assert len(plan.space.records_space.labels) == 168
+    assert len(plan.terms.space.records_space.labels) == 168

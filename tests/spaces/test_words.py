@@ -7,6 +7,8 @@ import pytest
 
 import barrow as bw
 from barrow.randomisers import laplace
+from barrow.render.item_figures import _way
+from barrow.spaces.checks import without_names
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "angular"])
@@ -21,12 +23,12 @@ def test_least_distances_are_those_of_all_pairs(metric):
 def test_noise_on_directions_pays_for_angles():
     vectors = np.random.default_rng(7).normal(size=(60, 5))
     space = bw.Embedding([str(i) for i in range(60)], vectors, metric="angular")
-    made = laplace(space, 3)
+    built = laplace(space, 3)
     chords = np.sqrt(((space.points[:, None] - space.points[None]) ** 2).sum(axis=2))
-    loss = chords / float(made._scale)
+    loss = chords / float(built._scale)
     assert (loss <= 3.0 * space.block() * (1 + 1e-12)).all()
     assert loss.max() > 1.5  # and not far more noise than that
-    assert made.from_items([1, 2]).shape == (2,)
+    assert built.from_items([1, 2]).shape == (2,)
 
 
 def test_nodes_with_the_same_covariates_are_one_item():
@@ -75,5 +77,16 @@ def test_large_vocabularies_are_planned_and_released(tmp_path):
     assert study.plan("frequency(items=2)").itemwise.randomiser.kind == "response"
     ledger = bw.Ledger.create(tmp_path / "talk.ledger", study)
     data = bw.read({"u": np.repeat(np.arange(50), 2).tolist(), "w": words[:100]}, user="u", item="w")
-    found = study.release("items(samples=2, fraction=0.5)", data, ledger=ledger, out=tmp_path / "items")
-    assert sum(found.values) == 100
+    result = study.release("items(samples=2, fraction=0.5)", data, ledger=ledger, out=tmp_path / "items")
+    assert sum(result.values) == 100
+
+
+def test_without_names():
+    assert without_names({"kind": "discrete", "labels": "a.txt", "digests": {"labels": "sha256:00"}}) == {
+        "kind": "discrete",
+        "digests": {"labels": "sha256:00"},
+    }
+
+
+def test_way():
+    assert _way("US/NY", {"US/NY": "US", "US": "all"}) == ["US", "NY"]

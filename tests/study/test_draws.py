@@ -30,10 +30,10 @@ Study.read("study.toml").release(out=sys.argv[1])
 @pytest.fixture
 def study(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = make_study(tmp_path)
-    make_ledger(made)
-    made.write(tmp_path / "study.toml")
-    return made
+    built = make_study(tmp_path)
+    make_ledger(built)
+    built.write(tmp_path / "study.toml")
+    return built
 
 
 def killed(folder: Path, out: str) -> None:
@@ -192,7 +192,7 @@ def test_what_a_dummy_meets_too_is_resumed_and_what_values_may_cause_is_given_up
 
     write, paid = outputs._parquets, threading.Event()
     reserve = Ledger.reserve
-    monkeypatch.setattr(Ledger, "reserve", lambda self, **asked: (reserve(self, **asked), paid.set())[0])
+    monkeypatch.setattr(Ledger, "reserve", lambda self, **request: (reserve(self, **request), paid.set())[0])
 
     def later(tables, place):
         dummy = tables["values"][0]["output"] == "dummy"

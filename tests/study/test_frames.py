@@ -25,21 +25,21 @@ def release(tmp_path_factory):
         dataset="places",
         data=bw.read(people, user="uid", item=["lat", "lon"]),
     )
-    book = bw.Ledger.create(folder / "places.ledger", study)
-    return study.release("histogram", ledger=book, out=folder / "map"), study, book
+    ledger = bw.Ledger.create(folder / "places.ledger", study)
+    return study.release("histogram", ledger=ledger, out=folder / "map"), study, ledger
 
 
 def test_frames_hold_the_rows(release):
-    found = release[0]
+    result = release[0]
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
     pytest.importorskip("pyarrow")
-    shares = [row["share"] for row in found.rows()]
-    assert found.to_pandas()["share"].tolist() == shares
-    assert isinstance(found.to_pandas(), pandas.DataFrame)
-    assert found.to_polars()["share"].to_list() == shares
-    assert found.to_arrow()["share"].to_pylist() == shares
-    assert polars.DataFrame(found)["share"].to_list() == shares
+    shares = [row["share"] for row in result.rows()]
+    assert result.to_pandas()["share"].tolist() == shares
+    assert isinstance(result.to_pandas(), pandas.DataFrame)
+    assert result.to_polars()["share"].to_list() == shares
+    assert result.to_arrow()["share"].to_pylist() == shares
+    assert polars.DataFrame(result)["share"].to_list() == shares
 
 
 def test_the_arrow_stream_needs_no_pyarrow(release, monkeypatch):
@@ -53,9 +53,9 @@ def test_the_arrow_stream_needs_no_pyarrow(release, monkeypatch):
 
 
 def test_cells_are_polygons_that_geopandas_reads(release):
-    found = release[0]
-    shape = found.__geo_interface__
-    space = found.space.records_space
+    result = release[0]
+    shape = result.__geo_interface__
+    space = result.space.records_space
     assert len(shape["features"]) == space.items
     for feature, (lat, lon) in zip(shape["features"], space.points, strict=True):
         ring = np.array(feature["geometry"]["coordinates"][0])
@@ -64,7 +64,7 @@ def test_cells_are_polygons_that_geopandas_reads(release):
         assert ring[:, 1].min() < lat < ring[:, 1].max()
     json.dumps(shape)
     geopandas = pytest.importorskip("geopandas")
-    frame = geopandas.GeoDataFrame.from_features(found)
+    frame = geopandas.GeoDataFrame.from_features(result)
     assert frame.geometry.is_valid.all()
     assert frame.geometry.area.sum() == pytest.approx(1.0, rel=1e-6)
 
@@ -94,15 +94,15 @@ def test_regions_of_other_mechanisms_come_from_drawing_again(release, tmp_path):
         dataset="kinds",
         data=bw.read(people, user="uid", item="kind"),
     )
-    found = study.release("histogram", ledger=bw.Ledger.create(tmp_path / "k.ledger", study), out=tmp_path / "k")
-    region = found.region(["a", "b"])
+    result = study.release("histogram", ledger=bw.Ledger.create(tmp_path / "k.ledger", study), out=tmp_path / "k")
+    region = result.region(["a", "b"])
     assert 0.0 <= region.low <= region.estimate <= region.high <= 1.0
 
 
 def test_notebooks_show_text_and_image(release):
-    found, study, book = release
+    result, study, state = release
     ages = bw.Study(bw.Line(0, 100, step=1, unit="years"), ["all, 5 years, 0.5"], users=1000)
-    shown = [found, study, study.policy, found.plan, book, ages.compare("mean"), ages.plan("mean")]
+    shown = [result, study, study.policy, result.plan, state, ages.compare("mean"), ages.plan("mean")]
     for value in shown:
         bundle = value._repr_mimebundle_()
         assert set(bundle) == {"text/plain", "text/html"}

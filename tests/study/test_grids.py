@@ -11,10 +11,14 @@ import pytest
 from barrow.cli.main import main
 from barrow.errors import ParameterError
 from barrow.planning.histograms import check_size
+from barrow.questions.plan_text import warnings
+from barrow.questions.prices import charges, finer_gain, grid_costs
 from barrow.questions.statement import LedgerEntry
 from barrow.spaces import Earth, Euclidean, Line, parse_space
 from barrow.study import Study, statement_text
 from barrow.study.file import auto_spec
+from barrow.study.grid_table import Grid, GridChoice
+from barrow.study.grids import searched
 from barrow.study.statement import make_statement
 
 PROMISES = ["1 of 30, 10 years, 0.5", "all, 5 years, 0.5"]
@@ -39,11 +43,11 @@ def test_the_chosen_step_has_the_least_error_and_plans_to_the_same():
 def test_coarse_cells_are_charged_loudly():
     study = Study("earth(box=(40.5, -74.3, 41.0, -73.6), cell=10)", ["all, 300 m, 0.5"], users=1083)
     plan = study.plan("histogram")
-    assert "charged as" in plan.grid_costs[0]
+    assert "charged as" in grid_costs(plan.terms)[0]
     assert "times its distance" in str(plan)
-    assert plan.finer_gain > 3.0
+    assert finer_gain(plan.terms) > 3.0
     fine = Study("earth(box=(40.5, -74.3, 41.0, -73.6), cell=0.1)", ["all, 3 km, 0.5"], users=1083)
-    assert fine.plan("density(bandwidth='5 km')").grid_costs == []
+    assert grid_costs(fine.plan("density(bandwidth='5 km')").terms) == []
 
 
 def test_auto_needs_a_question_and_other_spaces_are_left_alone():
@@ -105,7 +109,7 @@ def test_epsilons_and_snapping_in_statements_are_rounded_up():
     study = Study("line(low=0, high=7, step=1)", ["1 of 3, anywhere, 1", "all, anywhere, 2"], users=10, dataset="d")
     plan = study.plan("mean")
     text = statement_text(make_statement(study, plan, entry=LedgerEntry(entry=1, key="k")))
-    for epsilon in [*map(float, plan.charges()), plan.worst_epsilon]:
+    for epsilon in [*map(float, charges(plan)), plan.worst_epsilon]:
         shown = [float(x) for x in re.findall(r"ε = ([\d.]+)", text)]
         assert min(abs(x - epsilon) for x in shown) < 0.01 * epsilon
         assert all(x >= epsilon for x in shown if abs(x - epsilon) < 0.01 * epsilon)
@@ -114,26 +118,62 @@ def test_epsilons_and_snapping_in_statements_are_rounded_up():
 @pytest.mark.parametrize("model", ["central", "local"])
 @pytest.mark.parametrize("space", ["discrete(labels=['a', 'b', 'c'])", "line(low=0, high=64, step=1, whole=True)"])
 def test_what_is_said_to_help_does(space, model):
-    asked = Study(space, ["all, anywhere, 0.05"], users=20, model=model)
-    plan = asked.plan("histogram")
+    study = Study(space, ["all, anywhere, 0.05"], users=20, model=model)
+    plan = study.plan("histogram")
     assert plan.error >= plan.uniform_guess / 2
-    said = re.search(r"([\d,]+) times as many people", plan.warnings[0])
-    if "Even" in plan.warnings[0]:  # more people than there are would not do
+    text = re.search(r"([\d,]+) times as many people", warnings(plan)[0])
+    if "Even" in warnings(plan)[0]:  # more people than there are would not do
         assert model == "local"
         return
-    times = int(said[1].replace(",", ""))
-    helped = asked.replace(users=20 * times).plan("histogram")
-    assert helped.warnings == [] or helped.error < 0.6 * helped.uniform_guess
+    times = int(text[1].replace(",", ""))
+    helped = study.replace(users=20 * times).plan("histogram")
+    assert warnings(helped) == [] or helped.error < 0.6 * helped.uniform_guess
     assert helped.error < plan.error
 
 
 def test_useless_answers_say_what_would_help_most():
     study = Study("line(low=0, high=64, step=1, cells=True, unit='km')", ["all, 4 km, 0.01"], users=5)
     histogram, density = study.plan("histogram"), study.plan("density(bandwidth='2 km')")
-    assert " times as many people" in histogram.warnings[0]
-    assert "people" in density.warnings[0] or "bandwidth" in density.warnings[0]
+    assert " times as many people" in warnings(histogram)[0]
+    assert "people" in warnings(density)[0] or "bandwidth" in warnings(density)[0]
     quantile = study.plan("quantile")
-    assert "people" in quantile.warnings[0]
+    assert "people" in warnings(quantile)[0]
     good = Study("line(low=0, high=64, step=1, cells=True, unit='km')", ["all, 4 km, 1"], users=20_000)
-    assert good.plan("histogram").warnings == []
+    assert warnings(good.plan("histogram")) == []
     assert np.isfinite(good.plan("histogram").error)
+
+
+def test_searched():
+    result = searched([9, 9], lambda at: 1.0 + (at[0] - 5) ** 2 + (at[1] - 2) ** 2)
+    assert min(result, key=result.get) == (5, 2)
+    assert len(result) == 18
+
+
+def test_grid_choice_lines():
+    row = Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,), (14.1,))
+    assert [*GridChoice((row,), 10.0, "km", "km", (("all by 300 m", 0.3),)).lines()] == [
+        "Cells     cell km    items  alpha    noise  snapping    total  seconds",
+        "               10      100      5        1       3.8     3.93      0.1  <- chosen",
+        "Promise   all by 300 m: charged as 14.4 km on these cells, 48 times its distance",
+    ]
+    row = Grid((10.0, 4.0), 216, 2.0, 0.05, 0.06, 0.08, 0.2, (0.4,), (14.1, 4.0))
+    assert [*GridChoice((row,), row.cell, ("km", "h"), "", (("all, 5 km, 1", 0.03),), ("km", "h")).lines()] == [
+        "Cells     cell km  cell h    items  alpha    noise  snapping    total  seconds",
+        "               10       4      216      2     0.05      0.06     0.08      0.2  <- chosen",
+        "Promise   all, 5 km, 1: charged with 14.1 km and 4 h more on these cells, 13.3 times its distance",
+    ]
+
+
+def test_auto_spec():
+    assert auto_spec("earth(box=(40, -75, 41, -73), cell='auto')")["cell"] == "auto"
+    assert auto_spec("earth(cell=5)") is None
+    assert auto_spec("earth(box=(40, -75, 41, -73), cell='auto') x hours")["parts"][1] == {"kind": "hours"}
+
+
+def test_choose_grid():
+    study = Study(
+        "line(low=0, high=100, step='auto', unit='years')", ["all, 5 years, 0.5"], users=1000, questions="mean"
+    )
+    assert study.space.step == 0.005
+    assert study.grids.chosen == study.space.step
+    assert study.grids.grids[0].cell == 10.0

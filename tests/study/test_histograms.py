@@ -14,9 +14,12 @@ from barrow.cli.main import main
 from barrow.errors import DataError, ParameterError
 from barrow.ledger import Budget, Ledger, Price, SpaceRef
 from barrow.numerics import float_up
-from barrow.privacy import Emd, GaussianNoise, SampledItems, ShuffledReports
-from barrow.questions.frequency import FrequencyPlan
-from barrow.questions.histogram import HistogramPlan
+from barrow.promises import Emd, GaussianNoise, SampledItems, ShuffledReports
+from barrow.questions.frequency import FrequencyAnswer
+from barrow.questions.histogram_answer import HistogramAnswer
+from barrow.questions.plan_text import answer_json, plan_lines
+from barrow.questions.prices import charges
+from barrow.questions.releasing import held_by_each, parameters
 from barrow.spaces import Clustered, Earth, Euclidean, Finite, Line
 from barrow.study import Study, explain, read, read_statement, verify
 from barrow.transport import emd
@@ -68,38 +71,38 @@ def test_a_histogram_takes_people_of_all_sizes_and_is_as_accurate_as_planned(tmp
     study, truth = make_study(tmp_path, {"kind": "histogram"}, uneven())
     ledger = make_ledger(study)
     plan = study.plan()
-    assert isinstance(plan, HistogramPlan)
+    assert isinstance(plan, HistogramAnswer)
     assert plan.chosen.name == "tree"
     result = study.release(ledger=ledger, out=tmp_path / "out")
     (missing,) = result.tables["no_records"]
-    found = np.append(result.values, missing["share"])
-    assert found.sum() == pytest.approx(1.0)
-    assert (found >= 0).all()
-    assert float(emd(plan.space, found, np.append(truth, 0.0))) < 4 * plan.error
-    assert float(emd(plan.space, found, np.append(truth, 0.0))) <= plan.chosen.upper
+    outcome = np.append(result.values, missing["share"])
+    assert outcome.sum() == pytest.approx(1.0)
+    assert (outcome >= 0).all()
+    assert float(emd(plan.terms.space, outcome, np.append(truth, 0.0))) < 4 * plan.error
+    assert float(emd(plan.terms.space, outcome, np.append(truth, 0.0))) <= plan.chosen.upper
     assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
-    said = read_statement(tmp_path / "out")
-    assert said.kind == "histogram"
+    statement = read_statement(tmp_path / "out")
+    assert statement.kind == "histogram"
     assert "earth mover" in result.text
-    assert "decoded" in explain(said)
+    assert "decoded" in explain(statement)
     assert ledger.left().loss == 80
 
 
 def test_its_unbiased_shares_are_unbiased_and_covered(tmp_path):
     study, truth = make_study(tmp_path, {"kind": "histogram"}, uneven())
     plan = study.plan()
-    center = plan.statistics(study.data.count(study.data.engine(), plan.space, USERS))
-    exact = (plan.made.matrix @ np.append(truth, 0.0)) * plan.made.factors
+    center = plan.statistics(study.data.count(study.data.engine(), plan.terms.space, USERS))
+    exact = (plan.mechanism.matrix @ np.append(truth, 0.0)) * plan.mechanism.factors
     covered, means = [], []
     for _ in range(60):
-        drawn, private = plan.draw(center)
-        assert private
-        rows = plan.intervals(drawn)
+        sample = plan.draw(center)
+        assert sample.private
+        rows = plan.tables(sample)["unbiased"]
         low, high = np.array([r["low_95"] for r in rows]), np.array([r["high_95"] for r in rows])
         covered.append(((low <= exact + 1e-9) & (exact <= high + 1e-9)).mean())
         means.append([r["share"] for r in rows])
     assert 0.93 < np.mean(covered) <= 1.0
-    spread = plan.noise.deviation * plan.made.factors / np.sqrt(60)
+    spread = plan.noise.deviation * plan.mechanism.factors / np.sqrt(60)
     assert (np.abs(np.mean(means, axis=0) - exact) < 6 * spread).all()
 
 
@@ -118,8 +121,8 @@ def test_every_space_has_a_mechanism(space, names):
     plan = Study(space, alpha=25, users=1000, missing="default item").plan("histogram")
     assert {candidate.name for candidate in plan.candidates} == names
     assert plan.chosen is plan.candidates[0]
-    assert space.unit in "\n".join(plan.lines())
-    told = plan.to_json()
+    assert space.unit in "\n".join(plan_lines(plan))
+    told = answer_json(plan)
     assert set(told["cannot_answer"]) | names >= {"tree", "multiscale", "cells", "frequency"}
     assert set(told["why_others_lose"]) == names - {plan.chosen.name}
     forced = Study(space, alpha=25, users=1000).plan("histogram(mechanism='cells')")
@@ -129,14 +132,14 @@ def test_every_space_has_a_mechanism(space, names):
 def test_the_chosen_mechanism_is_what_is_released_and_among_the_parameters(tmp_path):
     one, _ = make_study(tmp_path, {"kind": "histogram"})
     two = one.replace(questions=["histogram(mechanism='cells')"])
-    assert one.plan().parameters() != two.plan().parameters()
+    assert parameters(one.plan()) != parameters(two.plan())
     assert two.plan().query.kind == "histogram"
 
 
 def test_a_useless_promise_is_warned_of_with_what_would_help():
     plan = Study(SPACE, alpha="0.01", users=20).plan("histogram")
     assert "nearly useless" in str(plan)
-    assert "would" in plan.to_json()["warnings"][0]
+    assert "would" in answer_json(plan)["warnings"][0]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +167,7 @@ def test_frequencies_are_released_with_their_reports(tmp_path):
     study, truth = make_study(tmp_path, {"kind": "frequency", "items": ITEMS})
     ledger = make_ledger(study, items=ITEMS)
     plan = study.plan()
-    assert isinstance(plan, FrequencyPlan)
+    assert isinstance(plan, FrequencyAnswer)
     assert isinstance(plan.event, ShuffledReports)
     assert plan.event.randomiser.startswith("gkrr:4x5:")
     assert plan.guarantee.method == "blanket"
@@ -183,15 +186,15 @@ def test_frequencies_are_released_with_their_reports(tmp_path):
 
 def one_price(plan, ledger, result):
     """Plan, candidate, statement and ledger say one epsilon at each promise, and it is within the promise."""
-    charged = plan.charges()
+    charged = charges(plan)
     spent = [balance.spent.loss for balance in ledger.balances()]
-    assert spent == list(Price(charged, plan.delta).epsilons)
+    assert spent == list(Price(charged, plan.guarantee.delta).epsilons)
     assert [row.epsilon for row in result.statement.protected] == [float_up(epsilon) for epsilon in charged]
-    for epsilon, promised, kept in zip(charged, plan.terms.epsilons, plan.terms.kept, strict=True):
+    for epsilon, promised, subset in zip(charged, plan.terms.epsilons, plan.terms.satisfied, strict=True):
         assert epsilon <= promised
-        assert epsilon == epsilon_at(plan.event, kept.share, kept.reach, plan.delta)
+        assert epsilon == epsilon_at(plan.event, subset.share, subset.reach, plan.guarantee.delta)
         # never more than what the definition alone says of that EMD, and for all but Laplace noise less
-        assert epsilon < plan.alpha * kept.share * kept.reach * (1 + Fraction(1, 10**9))
+        assert epsilon < plan.alpha * subset.share * subset.reach * (1 + Fraction(1, 10**9))
 
 
 def test_gaussian_noise_is_charged_what_its_event_costs(tmp_path):
@@ -202,8 +205,10 @@ def test_gaussian_noise_is_charged_what_its_event_costs(tmp_path):
     assert isinstance(plan.event, GaussianNoise)
     result = study.release(ledger=ledger, out=tmp_path / "out")
     one_price(plan, ledger, result)
-    assert [float_up(e) for e in plan.charges()] == [plan.chosen.epsilon_at(k.share, k.reach) for k in plan.terms.kept]
-    assert max(c / e for c, e in zip(plan.charges(), plan.terms.epsilons, strict=True)) > 1 - Fraction(1, 10**9)
+    assert [float_up(e) for e in charges(plan)] == [
+        plan.chosen.epsilon_at(k.share, k.reach) for k in plan.terms.satisfied
+    ]
+    assert max(c / e for c, e in zip(charges(plan), plan.terms.epsilons, strict=True)) > 1 - Fraction(1, 10**9)
     assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
 
 
@@ -212,8 +217,8 @@ def test_samples_hide_sizes_and_keep_every_promise(tmp_path, kind):
     study, truth = make_study(tmp_path, {"kind": kind, "samples": 50}, uneven(), alpha=None, promises=PROMISES)
     plan = study.plan()
     assert isinstance(plan.event, SampledItems)
-    assert plan.items is None
-    assert plan.samples == 50
+    assert held_by_each(plan).items is None
+    assert held_by_each(plan).samples == 50
     assert not plan.guarantee.definition.bounded
     ledger = Ledger.create(str(study.ledger), study)
     result = study.release(ledger=ledger, out=tmp_path / "out")
@@ -243,7 +248,7 @@ def test_a_histogram_that_randomised_items_win_keeps_its_name_and_fraction():
         questions=["histogram(mechanism='frequency', items=10, name='h', fraction='1/2')"],
     )
     plan = study.plan()
-    assert isinstance(plan, FrequencyPlan)
+    assert isinstance(plan, FrequencyAnswer)
     assert plan.question.label == "h"
     assert plan.terms.fraction == plan.question.fraction
 
@@ -283,12 +288,12 @@ def test_compare_shows_all_mechanisms_and_user_level_dp(capsys):
 
 
 def test_compare_reads_promises_and_says_when_emd_dp_is_wrong(capsys):
-    asked = ["--space", "line(low=0, high=100, unit='years', step=1, cells=True)", "--users", "1000", "--query", "mean"]
-    code, out, _ = run(capsys, "compare", *asked, "--promise", "all, 100 years, 1", "--eps", "1")
+    texts = ["--space", "line(low=0, high=100, unit='years', step=1, cells=True)", "--users", "1000", "--query", "mean"]
+    code, out, _ = run(capsys, "compare", *texts, "--promise", "all, 100 years, 1", "--eps", "1")
     assert code == 0
     assert "all data by 100 years" in out
     assert "EMD-DP is the wrong choice" in out
-    code, out, _ = run(capsys, "compare", *asked, "--promise", "1/50, 5 years, 0.1", "--eps", "0.1")
+    code, out, _ = run(capsys, "compare", *texts, "--promise", "1/50, 5 years, 0.1", "--eps", "0.1")
     assert "wrong choice for these promises" not in out
     assert "Section 6.1" in out
 

@@ -52,9 +52,9 @@ def test_no_cell_has_two_ends_where_nodes_share_cells(town):
     result, truth, _ = town
     assert result.statement.answer.histogram.determined is False
     assert result.statement.answer.histogram.gap > 2.0
-    found = result.intervals()
-    assert (found.low == 0.0).all()
-    assert (truth <= found.high).mean() > 0.97
+    outcome = result.intervals()
+    assert (outcome.low == 0.0).all()
+    assert (truth <= outcome.high).mean() > 0.97
     assert "nothing determines a single place" in result.report.read_text()
 
 
@@ -82,9 +82,9 @@ def test_regions_stand_out_and_hold_what_is_there(town):
 
 def test_the_map_is_hatched_by_region_and_says_so(town):
     result, _, _ = town
-    said = plot(result).description
-    assert said.split(",")[0] == f"{len(result.tables['regions'])} regions"
-    assert "hold at once with 95 %" in said
+    text = plot(result).description
+    assert text.split(",")[0] == f"{len(result.tables['regions'])} regions"
+    assert "hold at once with 95 %" in text
     assert "Regions that stand out of the noise" in result.report.read_text()
 
 
@@ -94,10 +94,10 @@ def test_a_line_has_both_and_people_without_records_too(tmp_path):
     line = Line(0, 100, step=1)
     result = release(tmp_path, line, ["x"], values[:, None].tolist(), 40)
     truth = np.bincount(line.encode(values), minlength=line.items) / len(values)
-    found = result.intervals()
-    out = found.low > 0
+    outcome = result.intervals()
+    out = outcome.low > 0
     assert out.any()
-    assert ((found.low <= truth + 1e-12) & (truth <= found.high + 1e-12)).mean() > 0.8
+    assert ((outcome.low <= truth + 1e-12) & (truth <= outcome.high + 1e-12)).mean() > 0.8
     (missing,) = result.tables["no_records"]
     assert missing["low_95"] <= 0.0 <= missing["high_95"]
     numbers = np.array([row["region"] for row in result.rows()])

@@ -12,8 +12,9 @@ from barrow.cli.main import main
 from barrow.errors import DataError, LedgerError, ParameterError
 from barrow.ledger import Budget, Ledger, SpaceRef
 from barrow.mechanisms.itemwise import refuse_sizes
-from barrow.privacy import Emd
-from barrow.questions.items import ItemsPlan
+from barrow.promises import Emd
+from barrow.questions.items import ItemsAnswer
+from barrow.questions.plan_text import answer_json
 from barrow.spaces import Clustered, Earth, Euclidean
 from barrow.study import Study, explain, read, verify
 
@@ -63,17 +64,19 @@ def test_from_study_to_verified_statement(tmp_path, model):
     result = study.release(ledger=ledger, out=tmp_path / "out")
     assert int(result.values.sum()) == USERS * ITEMS
     assert len(result.values) == SPACE.items
-    said = result.statement
-    assert said.alpha <= 20.0
-    assert said.event["event"] == "ShuffledReports"
-    assert said.event["reports"] == (ITEMS if model == "local" else USERS * ITEMS)
-    assert said.answer.noise.method == result.plan.guarantee.method
-    assert f"(({model})" in f"({said.definition[said.definition.index('(') :]}" or model in said.definition
-    assert "bounded" in said.definition
+    statement = result.statement
+    assert statement.alpha <= 20.0
+    assert statement.event["event"] == "ShuffledReports"
+    assert statement.event["reports"] == (ITEMS if model == "local" else USERS * ITEMS)
+    assert statement.answer.noise.method == result.plan.guarantee.method
+    assert (
+        f"(({model})" in f"({statement.definition[statement.definition.index('(') :]}" or model in statement.definition
+    )
+    assert "bounded" in statement.definition
     assert "each holding exactly 10 items" in " ".join(result.text.split())
-    assert "that each person holds exactly 10 items" in said.not_hidden
+    assert "that each person holds exactly 10 items" in statement.not_hidden
     assert all(check.holds for check in verify(result.folder, ledger=ledger))
-    assert "α₀" in explain(said)
+    assert "α₀" in explain(statement)
     rows = result.rows()
     assert rows[0]["report"] == "0/0"
     assert sum(row["count"] for row in rows) == USERS * ITEMS
@@ -136,16 +139,16 @@ def test_the_list_is_the_sorted_histogram(tmp_path):
 def test_plans_read_no_data_and_warn():
     study = Study(SPACE, alpha=20, delta=1e-6, users=200)
     plan = study.plan("items(items=10)")
-    assert isinstance(plan, ItemsPlan)
+    assert isinstance(plan, ItemsAnswer)
     assert plan.guarantee.definition.parameters["alpha"] <= 20
-    assert plan.to_json()["warning"] is None
+    assert answer_json(plan)["warning"] is None
     assert "uniform guess" in str(plan)
     weak = study.replace(alpha="0.01").plan("items(items=10)")
     assert "nearly useless" in str(weak)
-    assert "nearly useless" in weak.to_json()["warning"]
-    assert "exactly 10 items" in plan._repr_html_()
-    assert repr(plan).startswith("ItemsPlan(")
-    assert plan.to_json() == study.plan("items(items=10)").to_json() != weak.to_json()
+    assert "nearly useless" in answer_json(weak)["warning"]
+    assert "exactly 10 items" in plan._repr_mimebundle_()["text/html"]
+    assert repr(plan).startswith("ItemsAnswer(")
+    assert answer_json(plan) == answer_json(study.plan("items(items=10)")) != answer_json(weak)
 
 
 def test_promises_are_kept(tmp_path):

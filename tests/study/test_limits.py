@@ -14,7 +14,7 @@ from barrow.engines import Columns, Counts, DuckDBEngine, MemoryEngine
 from barrow.errors import DataError, ParameterError
 from barrow.ledger import Budget, SpaceRef
 from barrow.mechanisms import UserCounts, linear_noise
-from barrow.privacy import Emd
+from barrow.promises import Emd
 from barrow.queries import function, mean, region_share, tree_edges
 from barrow.queries.holders import holders
 from barrow.queries.quantised import Quantised
@@ -69,12 +69,12 @@ def test_files_with_the_largest_weights_are_added_up_as_by_python(tmp_path, rows
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows([["uid", "income", "w"], *((u, 1000 * x, w) for u, x, w in rows)])
     columns = Columns("uid", "income", weight="w")
-    counts = DuckDBEngine().count(path, columns, plan.space, users=users)
+    counts = DuckDBEngine().count(path, columns, plan.terms.space, users=users)
     table = {
         name: np.array(column) for name, column in zip(("uid", "income", "w"), zip(*rows, strict=True), strict=True)
     }
     table["income"] = 1000 * table["income"]
-    assert counts == MemoryEngine().count(table, columns, plan.space, users=users)
+    assert counts == MemoryEngine().count(table, columns, plan.terms.space, users=users)
     _same(plan, counts, rows, users)
 
 
@@ -103,7 +103,7 @@ def test_aggregated_counts_are_added_up_as_by_python(people, odd, number):
     values = [entries[key] for key in keys]
     counts = Counts([i for i, _ in keys], [m for _, m in keys], values, users=PEOPLE - left)
     plan = PLANS[PEOPLE][number]
-    center, query = plan.statistics(counts.with_users(PEOPLE, plan.space.default_item)), plan.query
+    center, query = plan.statistics(counts.with_users(PEOPLE, plan.terms.space.default_item)), plan.query
     triples = ([i for i, _ in keys], [m for _, m in keys], values, PEOPLE)
     for j in {0, query.dimension // 2, query.dimension - 1}:
         assert center.exact_entry(j) == exact_answer(query, triples, j)
@@ -116,14 +116,14 @@ def test_a_weight_alone_does_not_move_the_statistic(ramp):
     space = NoRecords(line)
     query = holders(region_share(line, center=100_000, radius="20000 EUR", ramp=ramp), space).query
     scale = linear_noise(query, 1, users=100).scale
-    found = [
+    results = [
         UserCounts.of(space, item=[100, 900], size=[1, w], count=[99, w], users=100).center(query)
         for w in (1, 10**8, WEIGHT, 2**40, 2**61)
     ]
-    for center in found[1:]:
+    for center in results[1:]:
         for j in range(query.dimension):
-            assert center.exact_entry(j) == found[0].exact_entry(j)
-            assert abs(center.approximation[j] - found[0].approximation[j]) <= 1e-9 * float(scale)
+            assert center.exact_entry(j) == results[0].exact_entry(j)
+            assert abs(center.approximation[j] - results[0].approximation[j]) <= 1e-9 * float(scale)
 
 
 def test_a_share_of_very_many_people_is_right():
@@ -162,9 +162,9 @@ def test_constants_hold_on_the_coarser_grid(made, p, ranged):
     rows = query.table.floats() * float(query.step)
     far = space.block(np.arange(space.items))
     gaps = np.linalg.norm(rows[:, None, :] - rows[None, :, :], ord=float(p), axis=2)
-    found = query.constants([p])[0]
-    assert gaps.max() <= found.range_upper * (1 + 1e-12)
-    assert (gaps <= found.lipschitz_upper * far * (1 + 1e-12)).all()
+    result = query.constants([p])[0]
+    assert gaps.max() <= result.range_upper * (1 + 1e-12)
+    assert (gaps <= result.lipschitz_upper * far * (1 + 1e-12)).all()
     table = inner.table.integers.toarray() if inner.table.sparse else inner.table.integers
     errors = np.abs(rows[:-1, :-1] - (table * float(inner.step) - np.array(holders(inner, space).middles)))
     assert errors.max() <= query.rounding_upper
@@ -194,9 +194,9 @@ def test_weights_beyond_the_limit_are_refused_in_constant_words(tmp_path):
 def test_samples_of_rows_with_the_largest_weights_are_whole(tmp_path):
     path, rows = tmp_path / "incomes.csv", 64
     path.write_text("uid,income,w\n" + "".join(f"{i % 3},{1000 * i},{WEIGHT}\n" for i in range(rows)))
-    drawn = DuckDBEngine().sample(path, Columns("uid", "income", weight="w"), INCOMES, samples=1000, users=PEOPLE)
-    assert sum(drawn.counts.tolist()) == 1000 * PEOPLE
-    assert drawn.counts.tolist()[0] >= 1000 * (PEOPLE - 3)
+    sample = DuckDBEngine().sample(path, Columns("uid", "income", weight="w"), INCOMES, samples=1000, users=PEOPLE)
+    assert sum(sample.counts.tolist()) == 1000 * PEOPLE
+    assert sample.counts.tolist()[0] >= 1000 * (PEOPLE - 3)
 
 
 @pytest.mark.parametrize("values", [[[2**50 + 1]], [[-(2**50) - 1]], [[-(2**63)]]])

@@ -44,7 +44,7 @@ def test_one_part_is_chosen_and_plans_like_a_size_typed_by_hand():
     assert by_hand.space == study.space
     assert by_hand.plan().error == study.plan().error
     assert edges(by_hand) == chosen.total
-    assert chosen.items == study.plan().space.items
+    assert chosen.items == study.plan().terms.space.items
     # Each promise is charged with twice what snapping may move, in each part's unit.
     moved = [2.0 * part.snapping_upper * part.diameter for part in study.space.records_space.parts]
     assert list(chosen.snapped) == moved
@@ -60,16 +60,16 @@ def test_two_parts_are_as_good_as_the_best_of_all_grids():
     assert grids is not None
     assert [part.step for part in study.space.records_space.parts] == list(grids.chosen)
     assert [str(weight) for weight in study.space.records_space.weights] == ["3/4", "1/4"]
-    found = {grid.cell: grid.total for grid in grids.grids}
-    assert found[grids.chosen] <= 1.05 * min(found.values())
-    fewest = min(grid.items for grid in grids.grids if grid.total <= 1.05 * min(found.values()))
+    result = {grid.cell: grid.total for grid in grids.grids}
+    assert result[grids.chosen] <= 1.05 * min(result.values())
+    fewest = min(grid.items for grid in grids.grids if grid.total <= 1.05 * min(result.values()))
     assert next(grid.items for grid in grids.grids if grid.cell == grids.chosen) == fewest
     # Around the least no grid is much better, whether it was looked at or not.
     sizes = zip([_sizes(part, False) for part in study.space.records_space.parts], grids.chosen, strict=True)
     near = [[size for size in ladder if cell / 2.6 <= size <= 2.6 * cell] for ladder, cell in sizes]
-    others = [cells for cells in itertools.product(*near) if cells not in found]
+    others = [cells for cells in itertools.product(*near) if cells not in result]
     totals = [edges(study_on(weighted.format(*cells), users=200)) for cells in others]
-    assert found[grids.chosen] <= 1.1 * min([*found.values(), *totals])
+    assert result[grids.chosen] <= 1.1 * min([*result.values(), *totals])
     assert len(grids.lines()) < 18
     assert "cell km  cell h" in grids.lines()[0]
 
@@ -154,9 +154,9 @@ def test_the_search_finds_the_least_of_bowls_with_few_looks(least, steep, slant)
         x, y = at[0] - least[0], at[1] - least[1]
         return 1.0 + steep * (x * x + y * y + 2.0 * slant * x * y)
 
-    found = searched([8, 8], error)
-    assert min(found, key=found.get) == least
-    assert len(found) <= 40
+    result = searched([8, 8], error)
+    assert min(result, key=result.get) == least
+    assert len(result) <= 40
 
 
 def test_the_search_goes_round_what_is_too_large_and_skips_what_is_too_coarse():
@@ -165,10 +165,10 @@ def test_the_search_goes_round_what_is_too_large_and_skips_what_is_too_coarse():
             return math.inf
         return None if at == (0, 0) else 2.0 ** -at[0] + 2.0 ** -at[1]
 
-    found = searched([10, 10], error)
+    result = searched([10, 10], error)
     every = {(i, j): error((i, j)) for i in range(10) for j in range(10) if (i, j) != (0, 0)}
-    assert min(found.values()) == min(every.values())
-    assert (0, 0) not in found
-    assert all(math.isfinite(value) for value in found.values())
+    assert min(result.values()) == min(every.values())
+    assert (0, 0) not in result
+    assert all(math.isfinite(value) for value in result.values())
     assert searched([5], lambda at: None) == {}
     assert searched([5, 5], lambda at: math.inf) == {}

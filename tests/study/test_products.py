@@ -14,7 +14,7 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.ledger.budget import SpaceRef
 from barrow.ledger.promises import PromiseLimit
-from barrow.policy import Promise
+from barrow.promises import Promise
 from barrow.questions import Histogram
 from barrow.spaces import Circle, Discrete, Euclidean, Line, NoRecords, Product, parse_distance, parse_space
 from barrow.study import Study, read, verify
@@ -96,11 +96,11 @@ def test_products_are_written_with_an_x():
 
 def test_the_command_line_takes_them(tmp_path):
     flags = ["--space", "line(low=0, high=50, unit='km', step=10, cells=True) x hours(step=12)", "--users", "500"]
-    said = CliRunner().invoke(
+    text = CliRunner().invoke(
         cli, ["plan", *flags, "--promise", "1/10, 5 km and 2 hours, 0.5", "--question", "histogram"]
     )
-    assert said.exit_code == 0, said.output
-    assert "10 items" in said.output
+    assert text.exit_code == 0, text.output
+    assert "10 items" in text.output
     wrong = CliRunner().invoke(cli, ["plan", *flags, "--promise", "1/10, 5 years, 0.5", "--question", "histogram"])
     assert wrong.exit_code != 0
     assert "5 km and 1.2 h" in str(wrong.exception)

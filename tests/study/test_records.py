@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from barrow.ledger import Budget, Ledger, NotCoveredError, OverBudgetError, PromiseLimit, Promises, SpaceRef
-from barrow.policy import RecordMap
-from barrow.privacy import Emd, UserLevel
+from barrow.promises import Emd, RecordMap, UserLevel
+from barrow.questions.linear import ratio_of
+from barrow.questions.plan_text import answer_json, plan_lines
+from barrow.questions.prices import charges
 from barrow.spaces import Circle, Discrete, Earth, Euclidean, Line, Product, Scale
 from barrow.spaces.nearness import keeps_near
 from barrow.study import read, statement_text
@@ -52,19 +54,19 @@ def test_one_price_from_the_plan_to_the_ledger(tmp_path, options, records, charg
     study = asked(tmp_path, **options)
     ledger = make_ledger(study)
     plan = study.plan("mean")
-    assert study.record_map.value == plan.to_json()["records"] == records
-    assert plan.charges() == (Fraction(1, 2),)  # all of the promise, whatever the way
-    assert float(plan.charges()[0] / plan.alpha) == pytest.approx(float(charged), rel=1e-6)
+    assert study.record_map.value == answer_json(plan)["records"] == records
+    assert charges(plan) == (Fraction(1, 2),)  # all of the promise, whatever the way
+    assert float(charges(plan)[0] / plan.alpha) == pytest.approx(float(charged), rel=1e-6)
     result = study.release("mean", out=tmp_path / "out")
-    assert ledger.balances()[0].spent.loss == plan.charges()[0]
+    assert ledger.balances()[0].spent.loss == charges(plan)[0]
     (row,) = result.statement.protected
     assert row.epsilon == 0.5
     words = RecordMap(records).words
     if words:
         assert words in " ".join(statement_text(result.statement).split())
-    assert (f"Records   {words}; " in "\n".join(plan.lines())) == bool(words)
-    kept = "filtered" in ledger.records()[1].data["space"], "snapping" in ledger.records()[1].data["space"]
-    assert kept == (records == "filter", records == "contraction")
+    assert (f"Records   {words}; " in "\n".join(plan_lines(plan))) == bool(words)
+    subset = "filtered" in ledger.records()[1].data["space"], "snapping" in ledger.records()[1].data["space"]
+    assert subset == (records == "filter", records == "contraction")
 
 
 def test_a_filter_over_one_record_of_thirty_costs_what_it_loses(tmp_path):
@@ -73,10 +75,10 @@ def test_a_filter_over_one_record_of_thirty_costs_what_it_loses(tmp_path):
     plan = study.plan("mean")
     # A person with one selected record of thirty, which moves by 5 years on average over ... any share: the answer of
     # Laplace noise moves by the whole range, and that costs all of alpha B/ell.
-    lost = plan.alpha * plan.ratio
-    assert lost <= plan.charges()[0]
+    lost = plan.alpha * ratio_of(plan)
+    assert lost <= charges(plan)[0]
     naive = study.replace(data=read("x.csv", user="uid", item="age")).plan("mean")
-    assert naive.alpha * naive.ratio > 20 * naive.charges()[0]  # what was charged for a filter before
+    assert naive.alpha * ratio_of(naive) > 20 * charges(naive)[0]  # what was charged for a filter before
 
 
 def test_tiny_data_sets_never_lose_more_than_is_charged_and_a_smaller_price_is_caught():
@@ -117,8 +119,8 @@ def test_which_spaces_keep_near_records_near():
         Circle.hours(1): False, Product([line, Circle.hours(1)]): False,
         Euclidean(center=[0, 0], radius=1, step=0.25): False,
     }  # fmt: skip
-    for space, kept in nearest.items():
-        assert keeps_near(space, "nearest") is kept, space
+    for space, subset in nearest.items():
+        assert keeps_near(space, "nearest") is subset, space
         assert keeps_near(space, "error")
         assert not keeps_near(space, "default"), space
     for named in (Discrete(["a", "b"]), Scale(["no", "perhaps", "yes"])):
@@ -136,9 +138,9 @@ def test_the_nearest_point_moves_no_two_records_apart(space):
     b = a + rng.normal(0, 1, a.shape) * rng.choice([0.0, 1e-9, 0.1, 3.0], (4000, 1))
     first, second = (space.encode(x[:, 0] if columns == 1 else x, unknown="nearest") for x in (a, b))
     apart = np.linalg.norm(a - b, axis=1) / space.diameter
-    found = space.distance(first, second)
-    assert (found <= (apart + 2 * space.snapping_upper) * (1 + 1e-12)).all()
-    assert (found > apart).any()  # snapping is needed
+    result = space.distance(first, second)
+    assert (result <= (apart + 2 * space.snapping_upper) * (1 + 1e-12)).all()
+    assert (result > apart).any()  # snapping is needed
     # The default item is no such place: two records a step apart end as far apart as the space is wide.
     ends = space.encode([space.high, space.high + 1e-6] if columns == 1 else [[2, 1], [2 + 1e-6, 1]], unknown="default")
     assert space.distance(ends[0], ends[1]) > 0.5
@@ -151,16 +153,16 @@ def test_a_ledger_of_alpha_takes_no_part_of_the_records(tmp_path):
     with pytest.raises(NotCoveredError, match="one of many may be all that is selected"):
         study.release("mean", out=tmp_path / "out")
     rich = study.replace(user_level=UserLevel(10), ledger=str(tmp_path / "rich.ledger"), dataset="rich")
-    book = make_ledger(rich)
+    state = make_ledger(rich)
     rich.release("mean", out=tmp_path / "out")
-    assert book.left().loss == 5
-    assert book.left("user").loss == 10 - rich.plan("mean").guarantee.worst_case.epsilon
+    assert state.left().loss == 5
+    assert state.left("user").loss == 10 - rich.plan("mean").guarantee.worst_case.epsilon
 
 
 def test_words_name_what_would_cost_less(tmp_path):
-    jumping = "\n".join(asked(tmp_path, outside="default").plan("mean").lines())
+    jumping = "\n".join(plan_lines(asked(tmp_path, outside="default").plan("mean")))
     assert 'outside = "elsewhere"' in jumping
-    assert "a data set of their own" in "\n".join(asked(tmp_path, sql=WHERE).plan("mean").lines())
+    assert "a data set of their own" in "\n".join(plan_lines(asked(tmp_path, sql=WHERE).plan("mean")))
     # On a ledger that cannot pay for it the refusal says it, too.
     dear = asked(tmp_path, (), outside="default").replace(alpha=25)
     make_ledger(make_study(tmp_path))
@@ -212,27 +214,27 @@ class TestTighterThanTheLedger:
     def test_a_ledger_of_alpha_must_keep_the_promises(self, tmp_path):
         study = make_study(tmp_path)
         enough, much = study.alpha, study.alpha * 2
-        for k, (alpha, kept) in enumerate(((enough, True), (much, False))):
+        for k, (alpha, subset) in enumerate(((enough, True), (much, False))):
             here = study.replace(ledger=str(tmp_path / f"{k}" / "a.ledger"))
             (tmp_path / f"{k}").mkdir()
             limit = Emd(alpha, model="central")
-            book = Ledger.create(here.ledger, Budget("ages", USERS, SpaceRef.of(study.space), limit))
-            if kept:
+            ledger = Ledger.create(here.ledger, Budget("ages", USERS, SpaceRef.of(study.space), limit))
+            if subset:
                 here.release("mean", out=tmp_path / f"{k}" / "out")
             else:
                 with pytest.raises(NotCoveredError, match="does not keep the study's promises"):
                     here.release("mean", out=tmp_path / f"{k}" / "out")
-            assert len(book.records()) == (4 if kept else 1)
+            assert len(ledger.records()) == (4 if subset else 1)
 
     def test_a_second_metric_pays_its_worst_case_and_promises_no_less(self, tmp_path):
         """The ledger is about kilometres, the study about years: shares below 1 are charged in full there."""
         study = make_study(tmp_path)
         limits = [PromiseLimit(1, "0.3", 1), PromiseLimit("1/30", 10, "0.5")]
-        book = Ledger.create(str(study.ledger), Budget("ages", USERS, "earth km", Promises(limits)))
+        ledger = Ledger.create(str(study.ledger), Budget("ages", USERS, "earth km", Promises(limits)))
         half = study.replace(promises=["1/10, 20 years, 0.5"], questions=["mean(fraction=0.02)"])
         Ledger.join(str(study.ledger), half)
         result = half.release("mean", out=tmp_path / "out")
         worst = result.statement.worst_case.epsilon
-        assert [float(balance.spent.loss) for balance in book.balances()] == pytest.approx([worst] * 2, rel=1e-12)
+        assert [float(balance.spent.loss) for balance in ledger.balances()] == pytest.approx([worst] * 2, rel=1e-12)
         with pytest.raises(NotCoveredError, match=r"keeps ε ≤ 0\.5 for every other change"):
             study.replace(promises=["1/10, 20 years, 0.4"]).release("mean", out=tmp_path / "less")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -15,10 +16,11 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.mechanisms.edge_intervals import half_width, region_interval
 from barrow.noise.source import SeededSource
-from barrow.spaces import Earth, Euclidean, Hexagons
+from barrow.spaces import Earth, Euclidean, Hexagons, Line
 from barrow.study import Study, read
-from barrow.study.region import polygon_inside
+from barrow.study.region import polygon_inside, released_shares
 from barrow.study.result import Release
+from barrow.study.statement import make_statement
 
 SPACE = Euclidean([0, 0], [8, 8], step=1)
 USERS = 300
@@ -57,12 +59,12 @@ def test_regions_in_python(tmp_path):
     (tmp_path / "marked.geojson").write_text((tmp_path / "square.geojson").read_text(), encoding="utf-8-sig")
     assert (polygon_inside(SPACE, tmp_path / "marked.geojson")[0] == inside).all()
     assert not cut.any()
-    found = result.region(inside)
+    outcome = result.region(inside)
     again = Release.read(tmp_path / "out").region(np.array(SPACE.labels)[inside], space=SPACE)
-    assert found == again
-    assert found.low <= found.estimate <= found.high
-    assert abs(found.estimate - truth[inside].sum()) < 0.25
-    assert Release.read(tmp_path / "out").region(inside) == found  # the statement holds the space
+    assert outcome == again
+    assert outcome.low <= outcome.estimate <= outcome.high
+    assert abs(outcome.estimate - truth[inside].sum()) < 0.25
+    assert Release.read(tmp_path / "out").region(inside) == outcome  # the statement holds the space
     with pytest.raises(ParameterError, match="not the one"):
         Release.read(tmp_path / "out").region(inside[:49], space=Euclidean([0, 0], [7, 7], step=1))
 
@@ -71,12 +73,12 @@ def test_the_command_reads_the_study_for_its_space(tmp_path, capsys):
     study, result, _ = released(tmp_path)
     study.write(tmp_path / "study.toml")
     labels = ";".join(SPACE.labels[:2])
-    found = result.region(SPACE.labels[:2])
+    outcome = result.region(SPACE.labels[:2])
     with pytest.raises(SystemExit) as ended:
         main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), "--items", labels, "--json"])
     assert ended.value.code == 0
-    said = json.loads(capsys.readouterr().out)
-    assert (said["share"], said["low"], said["high"], said["items"]) == (found.estimate, found.low, found.high, 2)
+    data = json.loads(capsys.readouterr().out)
+    assert (data["share"], data["low"], data["high"], data["items"]) == (outcome.estimate, outcome.low, outcome.high, 2)
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.3])
@@ -107,17 +109,17 @@ def test_a_polygon_that_cuts_cells_is_held_between_those_inside_and_those_it_mee
     study.write(tmp_path / "study.toml")
     ring = [[0.5, 0.5], [6.5, 0.5], [6.5, 6.5], [0.5, 6.5], [0.5, 0.5]]
     (tmp_path / "cut.geojson").write_text(json.dumps({"type": "Polygon", "coordinates": [ring]}))
-    asked = ["--within", str(tmp_path / "cut.geojson"), "--json"]
+    texts = ["--within", str(tmp_path / "cut.geojson"), "--json"]
     with pytest.raises(SystemExit):
-        main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *asked])
-    said = json.loads(capsys.readouterr().out)
-    assert said["cut"] == 24
-    assert said["low_of_polygon"] <= said["low"] + 1e-9 <= said["high"] <= said["high_of_polygon"] + 1e-9
+        main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *texts])
+    data = json.loads(capsys.readouterr().out)
+    assert data["cut"] == 24
+    assert data["low_of_polygon"] <= data["low"] + 1e-9 <= data["high"] <= data["high_of_polygon"] + 1e-9
     inside, cut = polygon_inside(SPACE, tmp_path / "cut.geojson")
     shares = result.shares()
     low, high = shares.region(inside & ~cut).low, shares.region(inside | cut).high
-    assert said["low_of_polygon"] == pytest.approx(low, abs=1e-6)
-    assert said["high_of_polygon"] == pytest.approx(high, abs=1e-6)
+    assert data["low_of_polygon"] == pytest.approx(low, abs=1e-6)
+    assert data["high_of_polygon"] == pytest.approx(high, abs=1e-6)
     with pytest.raises(ParameterError, match="does not hold the inner"):
         shares.region(inside | cut, outer=inside & ~cut)
 
@@ -131,9 +133,9 @@ def test_lists_hold_at_once_and_what_was_looked_for_is_wider(tmp_path, capsys):
     assert result.region(corner, confidence=0.975) == listed
     assert looked.low <= listed.low <= alone.low
     assert alone.high <= listed.high <= looked.high
-    asked = ["--items", ";".join(corner), "--items", ";".join(SPACE.labels[:3])]
+    texts = ["--items", ";".join(corner), "--items", ";".join(SPACE.labels[:3])]
     with pytest.raises(SystemExit):
-        main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *asked])
+        main(["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml"), *texts])
     assert "hold all at once with probability 95 %" in capsys.readouterr().out
     pieces = result.region([SPACE.labels[0], SPACE.labels[63]], looked=True)  # by blocks alone, which any region has
     assert pieces.low <= result.region([SPACE.labels[0], SPACE.labels[63]]).low
@@ -155,8 +157,8 @@ def test_intervals_of_random_regions_cover():
     for _ in range(120):
         answer = plan.draw(counts.center(plan.query), source)
         held += [abs(float((answer.values - truth)[r].sum())) <= w for r, w in zip(regions, widths, strict=True)]
-    found = region_interval(plan, answer.values, regions[0])
-    assert found.high - found.estimate == pytest.approx(widths[0]) or found.high == 1.0
+    result = region_interval(plan, answer.values, regions[0])
+    assert result.high - result.estimate == pytest.approx(widths[0]) or result.high == 1.0
     assert 0.925 < np.mean(held) < 0.975
 
 
@@ -190,15 +192,15 @@ def test_holes_are_outside(tmp_path):
 def test_without_a_region_the_command_lists_what_stands_out(tmp_path, capsys):
     study, result, _ = released(tmp_path)
     study.write(tmp_path / "study.toml")
-    asked = ["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml")]
+    texts = ["region", str(tmp_path / "out"), "--study", str(tmp_path / "study.toml")]
     with pytest.raises(SystemExit) as ended:
-        main([*asked, "--json"])
+        main([*texts, "--json"])
     assert ended.value.code == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said == {"confidence": 0.95, "regions": result.tables["regions"]}
+    data = json.loads(capsys.readouterr().out)
+    assert data == {"confidence": 0.95, "regions": result.tables["regions"]}
     with pytest.raises(SystemExit):
-        main(asked)
-    assert f"{len(said['regions'])} regions stand out of the noise" in capsys.readouterr().out
+        main(texts)
+    assert f"{len(data['regions'])} regions stand out of the noise" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("confidence", ["0.05", "0.49", "1", "nan", "-1"])
@@ -239,3 +241,17 @@ def test_cells_of_the_earth_and_hexagons_are_cut_by_their_own_shapes(tmp_path):
         assert cut.any() != all_inside
         if not all_inside:  # a line through the middle cuts about one cell of each row
             assert 4 <= cut.sum() <= 20
+
+
+def test_released_shares():
+    study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
+    told = make_statement(study, study.plan("mean"), parameters={"space": "?", "mechanism": "multiscale"})
+    with pytest.raises(
+        ParameterError,
+        match=re.escape(
+            "The release is no central histogram along edges, along a tree, on levels or of cells.\n"
+            "  allowed: a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'\n"
+            "  fix:     mechanism = 'edges' in the question of another release"
+        ),
+    ):
+        released_shares(told, {}, Line(0, 1, step=1))

@@ -12,7 +12,7 @@ import pytest
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.ledger import Ledger, LedgerIOError, OverBudgetError
 from barrow.noise.source import SeededSource
-from barrow.questions import Plan
+from barrow.questions import Answer
 from barrow.study import LostReleaseError, Release, Study, explain, read, read_statement, statement_text, verify
 from tests.study.helpers import USERS, ages, make_ledger, make_study, write_ages
 
@@ -46,19 +46,19 @@ def test_a_release_from_a_file_to_a_statement(tmp_path):
     people, values = ["people.csv", "people.parquet"], ["values.csv", "values.parquet"]
     assert names(result.folder) == [*people, "report.html", "statement.json", "statement.txt", *values]
     assert abs(result.values[0] - float(true_mean(tmp_path / "ages.csv"))) < 12 * plan.half_width
-    said = read_statement(result.folder)
-    assert said == result.statement
-    assert said.people == USERS
-    assert said.alpha == pytest.approx(float(plan.alpha))
-    assert said.worst_case.epsilon == plan.worst_epsilon
-    for row, promise in zip(said.protected, study.promises, strict=True):
+    statement = read_statement(result.folder)
+    assert statement == result.statement
+    assert statement.people == USERS
+    assert statement.alpha == pytest.approx(float(plan.alpha))
+    assert statement.worst_case.epsilon == plan.worst_epsilon
+    for row, promise in zip(statement.protected, study.promises, strict=True):
         assert row.epsilon <= float(promise.epsilon) * (1 + 1e-12)
-    assert (result.folder / "statement.txt").read_text().strip() == statement_text(said) == result.text
+    assert (result.folder / "statement.txt").read_text().strip() == statement_text(statement) == result.text
     assert [record.kind for record in ledger.records()] == ["init", "reserve", "staged", "commit"]
     assert all(check.holds for check in verify(result.folder, ledger=study.ledger))
-    assert "1. The records were snapped" in explain(said)
+    assert "1. The records were snapped" in explain(statement)
     assert "<table>" in result._repr_html_()
-    assert "<table>" in plan._repr_html_()
+    assert "<table>" in plan._repr_mimebundle_()["text/html"]
     assert result.to_pandas().shape == (1, 6) == result.to_polars().shape
 
 
@@ -78,7 +78,7 @@ def test_parquet_and_csv_say_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("space", "column", "question"),
     [
-        *(("line(low=0, high=100, step=5, unit='years')", "age", asked) for asked in (
+        *(("line(low=0, high=100, step=5, unit='years')", "age", request) for request in (
             "mean", "median", "quantile(of=0.9)", "spread", "density(bandwidth='10 years')", "distance(to=40)",
             "region(center=25, radius='10 years', ramp='10 years')", "histogram", "histogram(mechanism='tree')",
             "items(samples=2)", "frequency(samples=2)",
@@ -96,10 +96,10 @@ def test_tables_in_memory_are_those_in_the_folder(tmp_path, space, column, quest
     items = {"both": ["word", "age"], "place": ["lat", "lon"]}.get(column, [column])
     people = read(table, user="uid", items=items)
     study = Study(space, ["all, 50 %, 1"], users=5, dataset="all", data=people, delta="1e-6")
-    found = study.release(question, ledger=Ledger.create(tmp_path / "all.ledger", study), out=tmp_path / "out")
-    again = Release.read(found.folder)
-    assert found.tables == again.tables
-    for name, rows in found.tables.items():
+    result = study.release(question, ledger=Ledger.create(tmp_path / "all.ledger", study), out=tmp_path / "out")
+    again = Release.read(result.folder)
+    assert result.tables == again.tables
+    for name, rows in result.tables.items():
         assert [[type(x) for x in row.values()] for row in rows] == [
             [type(x) for x in row.values()] for row in again.tables[name]
         ]
@@ -168,7 +168,7 @@ def test_over_budget_nothing_is_read_drawn_or_written(tmp_path, monkeypatch):
     study = make_study(tmp_path)
     make_ledger(study)
     study.release()
-    monkeypatch.setattr(DuckDBEngine, "count", _never)
+    monkeypatch.setattr(DuckDBEngine, "sums", _never)
     with pytest.raises(OverBudgetError):
         study.release("histogram", out=tmp_path / "out")
     assert names(tmp_path) == ["ages.csv", "ages.ledger", "ages.ledger.answers"]
@@ -194,13 +194,13 @@ def test_the_order_is_read_reserve_draw_stage_commit_publish(tmp_path, monkeypat
     study = make_study(tmp_path)
     make_ledger(study)
     for owner, name in (
-        (DuckDBEngine, "validate"), (Ledger, "check"), (Stage, "open"), (DuckDBEngine, "count"), (Ledger, "reserve"),
+        (DuckDBEngine, "validate"), (Ledger, "check"), (Stage, "open"), (DuckDBEngine, "sums"), (Ledger, "reserve"),
         (Reservation, "take"), (AdditiveNoise, "draw"), (Stage, "write"), (Ledger, "stage"), (Ledger, "commit"),
         (Stage, "publish"),
     ):  # fmt: skip
         spy(owner, name)
     study.release(out=tmp_path / "out")
-    wanted = ["check", "open", "count", "reserve", "take", "draw", "write", "stage", "commit", "publish"]
+    wanted = ["check", "open", "sums", "reserve", "take", "draw", "write", "stage", "commit", "publish"]
     assert [event for event in events if event != "validate"] == wanted
 
 
@@ -286,7 +286,7 @@ def test_two_processes_never_write_into_one_folder(tmp_path, monkeypatch):
     assert len(names(tmp_path)) == 2
     second.write({"a.txt": b"2"})
     first.discard()
-    assert [files for _, files in second.found()] == [{"a.txt": b"2"}]
+    assert [files for _, files in second.folders()] == [{"a.txt": b"2"}]
     third = Stage(tmp_path / "out", "k")
     third.open(10)
     third._let_go()  # as a kill would
@@ -402,7 +402,7 @@ def test_wrong_studies_are_refused_before_anything_is_spent(tmp_path, name):
 def test_an_output_folder_that_exists_or_cannot_be_made_is_found_first(tmp_path, monkeypatch):
     study = make_study(tmp_path)
     ledger = make_ledger(study)
-    monkeypatch.setattr(Plan, "statistics", _never)
+    monkeypatch.setattr(Answer, "statistics", _never)
     (tmp_path / "out").mkdir()
     with pytest.raises(ParameterError, match="exists"):
         study.release(out=tmp_path / "out")

@@ -8,11 +8,13 @@ import jsonschema
 import pytest
 
 import barrow as bw
-from barrow.privacy.events import (
+from barrow.promises.events import (
     EVENTS,
     GaussianNoise,
     ItemChannel,
     KNormNoise,
+    PersonGaussianNoise,
+    PersonKNormNoise,
     PureRelease,
     SampledItems,
     ShuffledReports,
@@ -24,6 +26,8 @@ REPORTS = ShuffledReports("1.5", reports=100, items=10, delta="1e-6", model="shu
 EXAMPLES = [
     KNormNoise("1/3", model="central", range_ratio="0.1"),
     GaussianNoise(3, delta="1e-12", model="local"),
+    PersonKNormNoise("1/3", model="central", range_ratio="1/30"),
+    PersonGaussianNoise(3, delta="1e-12", model="central"),
     PureRelease(5, model="central"),
     REPORTS,
     ShuffledReports(1, reports=9, items=3, delta=0, model="local", randomiser="krr:3"),
@@ -33,8 +37,8 @@ EXAMPLES = [
 ]
 
 
-def _valid(said, schema) -> bool:
-    return jsonschema.Draft202012Validator(schema).is_valid(said)
+def _valid(text, schema) -> bool:
+    return jsonschema.Draft202012Validator(schema).is_valid(text)
 
 
 def test_there_is_an_example_of_every_event():
@@ -43,13 +47,13 @@ def test_there_is_an_example_of_every_event():
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
 def test_events(event):
-    said = event.to_json()
-    assert _valid(said, event_schema())
-    assert not _valid({**said, "version": 9}, event_schema())
-    assert not _valid({**said, "more": 1}, event_schema())
-    some = next(name for name in said if name not in ("event", "version"))
-    assert not _valid({name: value for name, value in said.items() if name != some}, event_schema())
-    assert not _valid({**said, some: [1]}, event_schema())
+    text = event.to_json()
+    assert _valid(text, event_schema())
+    assert not _valid({**text, "version": 9}, event_schema())
+    assert not _valid({**text, "more": 1}, event_schema())
+    some = next(name for name in text if name not in ("event", "version"))
+    assert not _valid({name: value for name, value in text.items() if name != some}, event_schema())
+    assert not _valid({**text, some: [1]}, event_schema())
 
 
 @pytest.mark.parametrize(
@@ -60,10 +64,21 @@ def test_statements(asked, tmp_path):
     people = bw.read({"uid": [1, 1, 2, 3], "age": [20, 30, 40, 50]}, user="uid", item="age")
     ledger = bw.Ledger.create(tmp_path / "ages.ledger", study)
     study.release(asked, people, ledger=ledger, out=tmp_path / "out", renderers=())
-    said = json.loads((tmp_path / "out" / "statement.json").read_text())
+    statement = json.loads((tmp_path / "out" / "statement.json").read_text())
     schema = statement_schema()
-    jsonschema.Draft202012Validator(schema).validate(said)
-    assert {*schema["$defs"]["Statement"]["properties"]} == set(said)
+    jsonschema.Draft202012Validator(schema).validate(statement)
+    assert {*schema["$defs"]["Statement"]["properties"]} == set(statement)
     for name in ("event", "protected", "worst_case", "people"):
-        assert not _valid({**said, name: "?"}, schema)
-        assert not _valid({key: value for key, value in said.items() if key != name}, schema)
+        assert not _valid({**statement, name: "?"}, schema)
+        assert not _valid({key: value for key, value in statement.items() if key != name}, schema)
+
+
+def test_event_schema():
+    assert event_schema()["$defs"]["KNormNoise"]["required"] == ["event", "version", "alpha", "model", "range_ratio"]
+
+
+def test_statement_schema():
+    assert statement_schema()["$defs"]["Statement"]["properties"]["event"] == {
+        "description": "What the mechanism did.",
+        "$ref": "#/$defs/Event",
+    }

@@ -118,7 +118,7 @@ def test_planning_a_strangers_card_is_given_up(tmp_path, monkeypatch):
 def test_patience_ends_in_any_thread_and_is_not_taken_for_a_mechanism_that_does_not_fit():
     from threading import Thread
 
-    said = []
+    lines = []
 
     def plan():
         while True:
@@ -131,12 +131,12 @@ def test_patience_ends_in_any_thread_and_is_not_taken_for_a_mechanism_that_does_
         try:
             patiently(plan, "It", 0.01)
         except ParameterError as error:
-            said.append(str(error))
+            lines.append(str(error))
 
     thread = Thread(target=work)
     thread.start()
     thread.join()
-    assert "given up after 0.01 s" in said[0]
+    assert "given up after 0.01 s" in lines[0]
 
 
 @pytest.mark.parametrize("question", ["mean", "histogram", "quantile"])

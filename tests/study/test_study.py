@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.policy import Promise
-from barrow.privacy import Model, UserLevel
+from barrow.promises import Model, Promise, UserLevel
 from barrow.spaces import Discrete, Earth
 from barrow.study import Study, read_study, study_from_spec, write_study
+from barrow.study.file import spec_of, study_from_text, study_text
 
 SPACE = {"kind": "discrete", "labels": ["a", "b"]}
 
@@ -74,3 +76,20 @@ def test_wrong_files_are_refused(tmp_path):
         read_study(tmp_path)
     with pytest.raises(ParameterError, match="makes no promises"):
         _ = study_from_spec({"space": SPACE}).policy
+
+
+def test_compare():
+    study = Study("line(low=0, high=100, step=1, unit='years')", ["1/50, 5 years, 0.1"], users=1000)
+    assert study.compare("mean").choice.name == "laplace"
+
+
+def test_spec_of():
+    assert spec_of(Study("earth", alpha="1/3"))["alpha"] == "1/3"
+
+
+def test_study_text():
+    assert study_from_text(study_text(Study("earth", alpha="1/3"))).alpha == Fraction(1, 3)
+
+
+def test_study_from_text():
+    assert study_from_text("alpha = 0.1\n[space]\nkind = 'earth'").alpha == Fraction(1, 10)

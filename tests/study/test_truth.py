@@ -10,6 +10,7 @@ import pytest
 
 from barrow.noise.source import SeededSource
 from barrow.numerics.exact import at_most
+from barrow.questions.plan_text import answer_lines
 from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Line
 from barrow.spaces.nearness import distances_from
 from barrow.study import Study, read
@@ -55,14 +56,14 @@ def test_whole_numbers(space):
     raw = whole_ages()
     plan, values = planned(space, "mean", [(int(age),) for age in raw])
     assert coverage(values, raw.mean(), plan.half_width) >= 0.93
-    noise = plan.half_width - plan.snapping
+    noise = plan.half_width - plan.measured.snapping_upper
     assert noise < 0.1  # so that an interval without the snapping is far from half a year
     if space.cells:  # the middle of the cell, without what snapping may move
         assert coverage(values, raw.mean(), noise) < 0.5
     else:  # whole ages are items, so the noise is all that there is
         assert 0.93 <= coverage(values, raw.mean(), noise) <= 0.975
     if space.whole:
-        assert plan.snapping == 0.0
+        assert plan.measured.snapping_upper == 0.0
 
 
 def test_ages_of_exactly_thirty_come_out_as_thirty():
@@ -75,7 +76,7 @@ def test_ages_between_whole_numbers_are_covered():
     """Records that all lie just below a midpoint are moved by nearly half a step, all the same way."""
     plan, values = planned(ages, "mean", [(30.49,)] * USERS)
     assert coverage(values, 30.49, plan.half_width) >= 0.93
-    assert coverage(values, 30.49, plan.half_width - plan.snapping) < 0.5
+    assert coverage(values, 30.49, plan.half_width - plan.measured.snapping_upper) < 0.5
 
 
 def test_places():
@@ -89,7 +90,7 @@ def test_places():
     plan, values = planned(earth, f"distance(to={CENTRE})", raw)
     truth = far[order].mean()
     assert coverage(values, truth, plan.half_width) >= 0.93
-    assert coverage(values, truth, plan.half_width - plan.snapping) < 0.5
+    assert coverage(values, truth, plan.half_width - plan.measured.snapping_upper) < 0.5
 
 
 @pytest.mark.parametrize(
@@ -110,19 +111,19 @@ def test_times(space, question):
     plan, values = planned(space, question, [(9 + 29 / 60 if isinstance(space, Line) else 9 + 1 / 60,)] * USERS)
     hour = 9 + 29 / 60 if isinstance(space, Line) else 9 + 1 / 60
     truth = {"mean": hour, "distance": hour, "region": 1 - (hour - 7) / 6}[plan.question.kind]
-    assert coverage(values, truth, plan.half_width - plan.snapping) < 0.5
+    assert coverage(values, truth, plan.half_width - plan.measured.snapping_upper) < 0.5
 
 
 def test_a_density_says_that_it_is_about_snapped_records_and_by_how_much():
     study = Study(ages, alpha=25, users=1000, questions=["density(bandwidth='10 years')"])
     plan = study.plan()
-    text = "\n".join(plan.answer_lines())
+    text = "\n".join(answer_lines(plan))
     words = " ".join(text.split())
     assert re.search(
         r"records snapped to the grid; snapping itself moves a value by about \S+ \(by up to 0\.0501\)", words
     )
     assert f"from the records as they are, predicted: noise ± {at_most(plan.half_width)}" in words
-    assert plan.snapping == pytest.approx(0.5 / 10, rel=1e-6)  # slope 1/h times half a year
+    assert plan.measured.snapping_upper == pytest.approx(0.5 / 10, rel=1e-6)  # slope 1/h times half a year
 
 
 def test_whole_numbers_cost_nothing_for_snapping():

@@ -11,14 +11,16 @@ import pytest
 
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
-from barrow.local import Client, Server, Survey
+from barrow.local import LocalClient, Server, Survey
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.mechanisms.user_level.levels import grouped
 from barrow.planning.candidates import ALIKE, preferred
-from barrow.privacy import UserLevel
+from barrow.promises import UserLevel
 from barrow.questions import Function, Histogram, Mean
-from barrow.questions.subsets import SubsetsPlan
+from barrow.questions.plan_text import answer_json, plan_lines
+from barrow.questions.prices import charges
+from barrow.questions.subsets import SubsetsAnswer
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Elsewhere, Euclidean, Line, Product, Tree
 from barrow.study import Study, explain, read, read_statement, statement_text, verify
 
@@ -43,35 +45,35 @@ def records(people=200):
 
 def test_a_product_of_place_and_hour_where_user_level_dp_wins(tmp_path):
     data = read(records(), user="uid", item=["x", "y", "hour"])
-    asked = study(questions=["histogram"], data=data)
-    plan = asked.plan()
-    own, rival = plan.own[0], plan.rivals[0]
-    assert plan.chosen is rival
-    assert rival.error * ALIKE < own.error
-    assert "times the error" in plan.versus.line
+    request = study(questions=["histogram"], data=data)
+    plan = request.plan()
+    own, baseline = plan.own[0], plan.baselines[0]
+    assert plan.chosen is baseline
+    assert baseline.error * ALIKE < own.error
+    assert "times the error" in plan.comparison.line
     assert isinstance(plan.guarantee.definition, UserLevel)
     assert plan.alpha is None
-    assert plan.charges() == (Fraction(1), Fraction(1))  # the smallest epsilon, at every promise
-    line = next(text for text in plan.lines() if text.startswith("Against"))
+    assert charges(plan) == (Fraction(1), Fraction(1))  # the smallest epsilon, at every promise
+    line = next(text for text in plan_lines(plan) if text.startswith("Against"))
     assert "EMD-DP at the promises" in line
     assert "at the same worst case (ε = 1)" in line
-    assert plan.to_json()["versus"]["released"]["user_level"]
+    assert answer_json(plan)["versus"]["released"]["user_level"]
 
-    ledger = Ledger.create(tmp_path / "visits.ledger", asked)
-    result = asked.release(ledger=ledger, out=tmp_path / "out")
-    said = read_statement(tmp_path / "out")
-    assert said.alpha is None
-    assert [row.epsilon for row in said.protected] == [1.0, 1.0]
-    assert "user-level DP" in statement_text(said)
-    assert "α" not in statement_text(said)
-    assert "user-level DP" in explain(said)
+    ledger = Ledger.create(tmp_path / "visits.ledger", request)
+    result = request.release(ledger=ledger, out=tmp_path / "out")
+    statement = read_statement(tmp_path / "out")
+    assert statement.alpha is None
+    assert [row.epsilon for row in statement.protected] == [1.0, 1.0]
+    assert "user-level DP" in statement_text(statement)
+    assert "α" not in statement_text(statement)
+    assert "user-level DP" in explain(statement)
     assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
     shares = [row["share"] for name in ("values", "no_records") for row in result.tables[name]]
     assert float(np.sum(shares)) == pytest.approx(1.0)
     reserve = next(record for record in ledger.records() if record.kind == "reserve")
     assert [Fraction(x) for x in reserve.data["charges"]] == [1, 1]
     with pytest.raises(LedgerError):  # the first promise is used up
-        asked.release(ledger=ledger, out=tmp_path / "again", key="again")
+        request.release(ledger=ledger, out=tmp_path / "again", key="again")
 
 
 HELD = {
@@ -91,18 +93,18 @@ HELD = {
 def test_a_plan_and_a_comparison_have_the_same_rival(name, missing):
     """At the promises and at the same worst case, people without records among the items or not."""
     space, promise = HELD[name]
-    asked = Study(space, [promise], users=400, missing=missing)
-    plan, table = asked.plan("histogram"), asked.compare("histogram")
-    assert [c.name for c in table.rivals[0].candidates][: len(plan.rivals)] == [c.name for c in plan.rivals]
-    assert table.rivals[0].error == plan.rivals[0].error
+    study = Study(space, [promise], users=400, missing=missing)
+    plan, table = study.plan("histogram"), study.compare("histogram")
+    assert [c.name for c in table.baselines[0].candidates][: len(plan.baselines)] == [c.name for c in plan.baselines]
+    assert table.baselines[0].error == plan.baselines[0].error
     assert table.choice.error == plan.own[0].error
-    times = float(table.rivals[0].error / table.choice.error)
+    times = float(table.baselines[0].error / table.choice.error)
     assert table.ratio == times
-    said = plan.versus.to_json()
-    assert said["at_the_promises"]["error"] / said["released"]["error"] == pytest.approx(times)
-    assert said["at_the_same_worst_case"]["error"] == min(table.rivals[-1].error, table.choice.error)
+    data = plan.comparison.to_json()
+    assert data["at_the_promises"]["error"] / data["released"]["error"] == pytest.approx(times)
+    assert data["at_the_same_worst_case"]["error"] == min(table.baselines[-1].error, table.choice.error)
     assert table.better.name == plan.chosen.name
-    assert not any("barrow compare" in line for line in plan.lines() if not line.startswith("Not tried"))
+    assert not any("barrow compare" in line for line in plan_lines(plan) if not line.startswith("Not tried"))
 
 
 def test_people_without_records_are_in_a_user_level_release(tmp_path):
@@ -110,16 +112,16 @@ def test_people_without_records_are_in_a_user_level_release(tmp_path):
     space = Clustered.grid(10, 10, r=0.05)
     people = {"uid": list(range(500)), "item": [f"{i % 4}/{i % 10}" for i in range(500)]}
     data = read(people, user="uid", item="item")
-    asked = Study(space, ["all, anywhere, 2"], users=1000, dataset="v", missing="no records")
-    asked = asked.replace(questions=["histogram"], data=data)
-    plan = asked.plan()
+    study = Study(space, ["all, anywhere, 2"], users=1000, dataset="v", missing="no records")
+    study = study.replace(questions=["histogram"], data=data)
+    plan = study.plan()
     assert plan.chosen.user_level
     assert plan.chosen.name in ("levels", "tree")
-    assert asked.compare("histogram").better.user_level
-    ledger = Ledger.create(tmp_path / "v.ledger", asked)
-    asked.release(ledger=ledger, out=tmp_path / "out")
-    said = read_statement(tmp_path / "out")
-    assert said.alpha is None
+    assert study.compare("histogram").better.user_level
+    ledger = Ledger.create(tmp_path / "v.ledger", study)
+    study.release(ledger=ledger, out=tmp_path / "out")
+    statement = read_statement(tmp_path / "out")
+    assert statement.alpha is None
     assert all(check.holds for check in verify(tmp_path / "out", ledger=ledger))
     with (tmp_path / "out" / "no_records.csv").open() as file:
         share = float(next(csv.DictReader(file))["share"])
@@ -131,14 +133,14 @@ def test_a_question_may_insist_on_either_definition():
     assert free.chosen.user_level
     assert user.chosen.user_level
     assert not emd.chosen.user_level
-    assert emd.versus is None
+    assert emd.comparison is None
     assert study().plan(Histogram(mechanism="levels")).chosen.name == "levels"
     near = Study(Line(0, 100, step=1, unit="years"), ["all, 1 years, 1"], users=100)
     assert not near.plan("mean").chosen.user_level
     forced = near.plan(Mean(definition="user_level"))
     assert forced.chosen.user_level
-    assert forced.charges() == (1,)
-    assert "less error" in forced.versus.line
+    assert charges(forced) == (1,)
+    assert "less error" in forced.comparison.line
 
 
 @pytest.mark.parametrize("kind", [Mean, Histogram])
@@ -153,17 +155,17 @@ def test_what_cannot_be_is_refused_with_words(kind):
 def test_what_snapping_hides_decides_nothing():
     """Where so much of the error is snapping: EMD-DP is released, and the line says so."""
     plan = Study(WHERE_WHEN, PROMISES, users=300).plan("histogram")
-    own, rival = plan.own[0], plan.rivals[0]
-    assert rival.decoded * ALIKE < own.decoded
-    assert own.error < rival.error * ALIKE
+    own, baseline = plan.own[0], plan.baselines[0]
+    assert baseline.decoded * ALIKE < own.decoded
+    assert own.error < baseline.error * ALIKE
     assert plan.chosen is own
-    assert "about the same error" in plan.versus.line
+    assert "about the same error" in plan.comparison.line
 
 
 def test_about_the_same_error_leaves_emd_dp():
     plan = Study(Line(0, 100, step=1, unit="years"), ["all, anywhere, 1"], users=100).plan("mean")
-    assert plan.rivals[0].error == pytest.approx(plan.own[0].error, rel=1e-6)
-    assert preferred(plan.own, plan.rivals) is plan.chosen is plan.own[0]
+    assert plan.baselines[0].error == pytest.approx(plan.own[0].error, rel=1e-6)
+    assert preferred(plan.own, plan.baselines) is plan.chosen is plan.own[0]
 
 
 @pytest.mark.parametrize(
@@ -171,34 +173,34 @@ def test_about_the_same_error_leaves_emd_dp():
     [WHERE_WHEN, PLACE, Circle(24, step=0.5), Product([Discrete("abcd"), Circle.hours()], weights=["1/2", "1/2"])],
 )
 def test_groups_hold_every_item_once_and_replacing_a_person_moves_two(space):
-    found = grouped(space)
-    assert sorted(found.order.tolist()) == list(range(space.items))
-    made = user_level_histogram(space, "levels", 1, users=10)
-    rows = (made.query.table.integers.toarray() * float(made.query.step)).tolist()
+    result = grouped(space)
+    assert sorted(result.order.tolist()) == list(range(space.items))
+    built = user_level_histogram(space, "levels", 1, users=10)
+    rows = (built.query.table.integers.toarray() * float(built.query.step)).tolist()
     far = max(float(np.abs(np.subtract(a, b)).sum()) for a, b in itertools.combinations(rows, 2))
-    assert far <= made.query.range_upper(1) == pytest.approx(2.0, rel=1e-9)
-    assert float(made.noise.scale) == pytest.approx(2.0 / 10)
+    assert far <= built.query.range_upper(1) == pytest.approx(2.0, rel=1e-9)
+    assert float(built.noise.scale) == pytest.approx(2.0 / 10)
     truth = np.random.default_rng(1).dirichlet(np.ones(space.items))
     many = user_level_histogram(space, "levels", 1, users=10**9)  # hardly any noise
     assert np.abs(many.decode(many.matrix @ truth) - truth).max() < 1e-4
 
 
 def test_groups_are_of_near_items():
-    found = grouped(WHERE_WHEN)
-    spans = zip(found.tree.starts.tolist(), found.tree.ends.tolist(), strict=True)
-    apart = [WHERE_WHEN.block(found.order[a:b], found.order[a:b]).mean() for a, b in spans if b - a > 1]
+    result = grouped(WHERE_WHEN)
+    spans = zip(result.tree.starts.tolist(), result.tree.ends.tolist(), strict=True)
+    apart = [WHERE_WHEN.block(result.order[a:b], result.order[a:b]).mean() for a, b in spans if b - a > 1]
     assert max(apart) < WHERE_WHEN.block().mean() / 2
 
 
 def test_two_outputs_may_be_answered_in_the_norm_of_their_polytope(tmp_path):
     corner = Function(values=[[0, 0], [1, 0], [0, 1]], names=["a", "b"])
     named = {"users": 30, "dataset": "d", "questions": [corner], "missing": "default item"}
-    asked = Study(Discrete(["p", "q", "r"]), ["all, anywhere, 1"], **named)
-    plan = asked.plan()
+    study = Study(Discrete(["p", "q", "r"]), ["all, anywhere, 1"], **named)
+    plan = study.plan()
     assert isinstance(plan.noise, QueryNoise)
     assert plan.chosen.user_level
     data = read({"uid": list(range(30)), "item": ["p", "q", "r"] * 10}, user="uid", item="item")
-    result = asked.replace(data=data).release(ledger=Ledger.create(tmp_path / "d.ledger", asked), out=tmp_path / "out")
+    result = study.replace(data=data).release(ledger=Ledger.create(tmp_path / "d.ledger", study), out=tmp_path / "out")
     assert np.abs(np.asarray(result.values) - 1 / 3).max() < 20 * plan.noise.half_width
     assert all(check.holds for check in verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
 
@@ -216,10 +218,10 @@ def test_people_may_report_points_of_a_half_sphere(tmp_path):
     assert isinstance(survey.plan.noise, BallNoise)
     server = Server(survey)
     for person in range(300):
-        server.add(Client(survey, memory=tmp_path / f"{person}.json").report([2.5]))
-    found = server.result()
-    assert found.n == 300
-    row = found.tables["values"][0]
+        server.add(LocalClient(survey, memory=tmp_path / f"{person}.json").report([2.5]))
+    result = server.result()
+    assert result.n == 300
+    row = result.tables["values"][0]
     assert abs(row["value"] - 2.5) < 3 * row["half_width_95"]
     low, high = survey.plan.noise.limits(survey.plan.query.table)[0]
     collector = survey.collector()
@@ -231,20 +233,20 @@ def test_people_may_report_sets_of_groups(tmp_path):
     space = Clustered.grid(4, 3, r=0.1)
     survey = Survey(Study(space, ["all, anywhere, 3"], users=300, model="local", questions=["histogram"]))
     plan = survey.plan
-    assert isinstance(plan, SubsetsPlan)
+    assert isinstance(plan, SubsetsAnswer)
     assert plan.chosen.user_level
-    assert plan.charges() == (3,)
-    assert "EMD-DP at the promises" in "\n".join(plan.lines())
+    assert charges(plan) == (3,)
+    assert "EMD-DP at the promises" in "\n".join(plan_lines(plan))
     server = Server(survey)
     for person in range(300):
-        server.add(Client(survey, memory=tmp_path / f"{person}.json").report(ids=[person % 2]))
-    found = server.result()
-    shares = np.array([row["share"] for row in found.tables["values"]])
-    assert found.n == 300
+        server.add(LocalClient(survey, memory=tmp_path / f"{person}.json").report(ids=[person % 2]))
+    result = server.result()
+    shares = np.array([row["share"] for row in result.tables["values"]])
+    assert result.n == 300
     assert shares.sum() == pytest.approx(1.0)
     assert shares[:3].sum() > 0.6  # everybody is in the first cluster
     sets = survey.collector()
-    size = plan.made.channels[0].subset
+    size = plan.mechanism.channels[0].subset
     good = [0, *range(size), *[-1] * (sets.length - 1 - size)]
     assert sets.refusal(good) is None
     for wrong in ([9, *good[1:]], [0, *good[1:-1], 99], [0, -1, *good[2:]]):
@@ -266,7 +268,7 @@ def test_people_may_report_sets_of_groups(tmp_path):
 )
 def test_plans_and_comparisons_of_linear_questions_say_the_same_ratio(space, promise, question, missing):
     study = Study(space, [promise], users=2000, missing=missing)
-    found = study.plan(question).versus
-    own, other = found.chosen.error + found.snapping, found.at_promises.error + found.snapping
-    times = own / other if found.chosen.user_level else other / own
+    result = study.plan(question).comparison
+    own, other = result.chosen.error + result.snapping, result.at_promises.error + result.snapping
+    times = own / other if result.chosen.user_level else other / own
     assert study.compare(question).ratio == pytest.approx(times, rel=1e-6)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import DataError, ParameterError
-from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, Tree
+from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Graph, Line, Tree
 from barrow.testing import SpaceCase
 from barrow.transport import coupling, emd, emd_between, histogram, kr_norm
-from barrow.transport.emd import assign, pot
+from barrow.transport.emd import assign, pot, transport
 from tests.spaces.cases import CASES, IDS
 
 
@@ -73,6 +73,22 @@ def test_larger_instances_agree_with_pot():
     ):
         a, b = random_histograms(rng, 2, space.items)
         assert emd(space, a, b) == pytest.approx(ot.emd2(a, b, space.block()), abs=1e-10), space.kind
+
+
+def test_on_graphs_edges_and_pairs_give_the_same(monkeypatch):
+    rng = np.random.default_rng(8)
+    ends = [(i, int(rng.integers(0, i))) for i in range(1, 60)]
+    tree = Graph([(str(a), str(b), float(1 + rng.random())) for a, b in ends], unit="km")
+    ring = Graph([(str(i), str((i + 1) % 40), float(1 + rng.random())) for i in range(40)], unit="km")
+    for space in (tree, ring):
+        a, b = rng.dirichlet(np.ones(space.size), 2)
+        pairs = emd(space, a, b)
+        with monkeypatch.context() as patch:
+            patch.setattr(sys.modules["barrow.transport.emd"], "_MANY_PAIRS", 0)
+            assert emd(space, a, b) == pytest.approx(pairs, rel=1e-9)
+            assert emd(space, a, a) == 0.0
+            # Without one of its edges the ring is longer: the same comparison would see it.
+            assert emd(space, np.eye(space.size)[0], np.eye(space.size)[3]) == pytest.approx(space.distance(0, 3))
 
 
 def test_without_pot_highs_gives_the_same(monkeypatch):
@@ -196,3 +212,11 @@ def test_bad_input_is_refused(name):
 def test_spaces_with_closed_forms_do_not_load_a_solver():
     known = {case.space.kind for case in CASES if case.space.geometry.has_closed_form}
     assert known == {"clustered", "tree", "line", "circle", "discrete"}
+
+
+def test_transport():
+    cost, source, target, mass = transport(Discrete(["a", "b"]), np.array([0.5, -0.5]))
+    assert cost == 0.5
+    assert source.tolist() == [0]
+    assert target.tolist() == [1]
+    assert mass.tolist() == [0.5]

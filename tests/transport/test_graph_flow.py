@@ -18,8 +18,8 @@ from barrow.transport.graph_flow import cheapest_flow, emd_flow_upper, near_pair
 def random_graph(rng, nodes):
     tails = np.concatenate([np.arange(1, nodes), rng.integers(0, nodes, nodes)])
     heads = np.concatenate([[rng.integers(0, i) for i in range(1, nodes)], rng.integers(0, nodes, nodes)])
-    kept = tails != heads
-    return tails[kept], heads[kept], rng.uniform(0.05, 1.0, len(tails))[kept]
+    holds = tails != heads
+    return tails[holds], heads[holds], rng.uniform(0.05, 1.0, len(tails))[holds]
 
 
 def incidence(nodes, tails, heads):
@@ -38,12 +38,12 @@ def test_the_cheapest_flow_is_that_of_a_linear_programme(nodes, seed, exact):
     matrix = incidence(nodes, tails, heads)
     costs = np.concatenate([lengths, lengths])
     best = linprog(costs, A_eq=hstack([matrix, -matrix]).tocsr()[1:], b_eq=left[1:], method="highs").fun
-    found = cheapest_flow(nodes, tails, heads, lengths, left, exact=exact)
-    assert found.lower <= best * (1 + 1e-7)
-    assert found.upper >= best * (1 - 1e-7)
-    assert found.upper <= best * (1 + (1e-6 if exact else 0.05))
-    assert np.allclose(matrix @ found.masses, left, atol=1e-9)
-    assert np.abs(found.masses) @ lengths == pytest.approx(found.upper, rel=1e-6)
+    result = cheapest_flow(nodes, tails, heads, lengths, left, exact=exact)
+    assert result.lower <= best * (1 + 1e-7)
+    assert result.upper >= best * (1 - 1e-7)
+    assert result.upper <= best * (1 + (1e-6 if exact else 0.05))
+    assert np.allclose(matrix @ result.masses, left, atol=1e-9)
+    assert np.abs(result.masses) @ lengths == pytest.approx(result.upper, rel=1e-6)
 
 
 @settings(deadline=None, max_examples=20)
@@ -58,12 +58,12 @@ def test_the_nearest_histogram_is_that_of_a_linear_programme(nodes, seed, exact)
     matrix = incidence(nodes, tails, heads)
     costs = np.concatenate([lengths, lengths, np.zeros(items)])
     best = linprog(costs, A_eq=hstack([matrix, -matrix, weights.T]), b_eq=values, method="highs").fun
-    found = nearest_flow(nodes, tails, heads, lengths, values, weights, exact=exact)
-    assert found.kept.min() >= 0
-    assert found.kept.sum() == pytest.approx(1.0)
+    result = nearest_flow(nodes, tails, heads, lengths, values, weights, exact=exact)
+    assert result.remainder.min() >= 0
+    assert result.remainder.sum() == pytest.approx(1.0)
     # Splitting ends after so many steps: where nothing need be moved, a trace is left (lengths are at most 1).
-    assert best * (1 - 1e-7) <= found.upper <= best * (1 + (1e-6 if exact else 0.06)) + (1e-5 if exact else 2e-3)
-    assert found.lower <= best * (1 + 1e-7) + 1e-12
+    assert best * (1 - 1e-7) <= result.upper <= best * (1 + (1e-6 if exact else 0.06)) + (1e-5 if exact else 2e-3)
+    assert result.lower <= best * (1 + 1e-7) + 1e-12
 
 
 @pytest.mark.parametrize(
@@ -109,3 +109,24 @@ def test_bad_graphs_are_refused():
         with pytest.raises(ParameterError):
             call()
     assert cheapest_flow(3, [0, 1], [1, 2], [0.5, 1.0], [0, 0, 0]).upper == 0.0
+
+
+def test_flow():
+    assert round(cheapest_flow(3, [0, 1], [1, 2], [0.5, 0.25], [1.0, 0.0, -1.0]).upper, 9) == 0.75
+
+
+def test_cheapest_flow():
+    flow = cheapest_flow(4, [0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4, [1.0, 0.0, 0.0, -1.0], exact=False)
+    assert flow.lower <= 1.0 <= flow.upper <= 1.02 * flow.lower
+
+
+def test_nearest_flow():
+    flow = nearest_flow(3, [0, 1], [1, 2], [0.5, 0.25], [0.7, -0.1, 0.4], eye_array(3, format="csr"))
+    assert flow.remainder.round(9).tolist() == [0.7, 0.0, 0.3]
+    assert round(flow.upper, 9) == 0.025
+
+
+def test_emd_flow_upper():
+    square = Euclidean([0, 0], [1, 1], step=1 / 8)
+    # the diagonal, exactly
+    assert round(emd_flow_upper(square, np.eye(64)[0], np.eye(64)[63]), 6) == 0.875

@@ -33,11 +33,11 @@ class Running:
                 env={**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONPATH": os.pathsep.join(places)},
             )  # fmt: skip
         until = time.monotonic() + 600
-        while (found := re.search(r"http://127\.0\.0\.1:(\d+)/#code=(\w+)", self.log.read_text())) is None:
+        while (result := re.search(r"http://127\.0\.0\.1:(\d+)/#code=(\w+)", self.log.read_text())) is None:
             assert self.process.poll() is None, self.log.read_text()
             assert time.monotonic() < until
             time.sleep(0.05)
-        self.link, self.port, self.code = found[0], int(found[1]), found[2]
+        self.link, self.port, self.code = result[0], int(result[1]), result[2]
         self._token = None
 
     def ask(self, path, method="GET", body=None, headers=None):
@@ -55,23 +55,23 @@ class Running:
         with suppress(OSError):  # refused before all was read
             connection.send(data)
         answer = connection.getresponse()
-        found = answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
+        result = answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read()
         connection.close()
-        return found
+        return result
 
     @property
     def token(self) -> str:
         if self._token is None:
-            status, _, said = self.ask("/api/session", "POST", {"code": self.code}, JSON)
+            status, _, text = self.ask("/api/session", "POST", {"code": self.code}, JSON)
             assert status == 200
-            self._token = json.loads(said)["token"]
+            self._token = json.loads(text)["token"]
         return self._token
 
     def api(self, name, body=None, **headers):
         """Status and answer of one of the page's requests."""
         sent = {**JSON, "authorization": f"Bearer {self.token}", **headers}
-        status, _, said = self.ask(f"/api/{name}", "POST", body or {}, sent)
-        return status, json.loads(said)
+        status, _, text = self.ask(f"/api/{name}", "POST", body or {}, sent)
+        return status, json.loads(text)
 
     def another_link(self) -> str:
         return f"http://127.0.0.1:{self.port}/#code={self.api('link')[1]['code']}"

@@ -33,9 +33,9 @@ HEADERS = ("content-security-policy", "x-frame-options", "referrer-policy", "cac
 )
 @pytest.mark.parametrize("path", ["/", "/static/main.js", "/help"])
 def test_other_hosts_and_other_pages_get_nothing(designer, path, headers):
-    status, answered, said = designer.ask(path, headers=headers)
+    status, answered, text = designer.ask(path, headers=headers)
     assert status == 403
-    assert set(json.loads(said)) == {"problem"}
+    assert set(json.loads(text)) == {"problem"}
     assert all(name in answered for name in HEADERS)
 
 
@@ -131,9 +131,9 @@ def test_malformed_bodies_are_mistakes_and_no_crashes(designer):
         b'{"kind": "line", "low": NaN, "high": 1}',
     ]
     for body in [*malformed, *(b'{"study": {"space": ' + space + b"}}" for space in spaces)]:
-        status, _, said = designer.ask("/api/design", "POST", body, good)
+        status, _, text = designer.ask("/api/design", "POST", body, good)
         assert status == 422, body[:40]
-        assert "problem" in json.loads(said)
+        assert "problem" in json.loads(text)
     assert designer.process.poll() is None
 
 
@@ -151,11 +151,11 @@ def test_only_this_machine_is_listened_to(designer):
 
 
 def test_code_and_token_stand_in_no_log(designer):
-    said = designer.log.read_text()
-    assert said.count(designer.code) == 1
-    assert designer.token not in said
-    assert "GET" not in said
-    assert "POST" not in said
+    text = designer.log.read_text()
+    assert text.count(designer.code) == 1
+    assert designer.token not in text
+    assert "GET" not in text
+    assert "POST" not in text
 
 
 def test_tokens_differ():
@@ -211,7 +211,7 @@ def test_a_real_browser_keeps_other_pages_out(browser, designer, evil):
 def test_a_name_that_leads_here_gets_nothing(browser, designer):
     context = browser.new_context()
     page = context.new_page()
-    found = page.goto(f"http://evil.localhost:{designer.port}/")  # browsers take such names for this machine
-    assert found.status == 403
+    result = page.goto(f"http://evil.localhost:{designer.port}/")  # browsers take such names for this machine
+    assert result.status == 403
     assert "barrow" not in page.title()
     context.close()

@@ -9,7 +9,8 @@ import tomllib
 import pytest
 
 from barrow.numerics.exact import at_most
-from barrow.policy import Policy
+from barrow.promises import Policy
+from barrow.questions.plan_text import plan_lines
 from barrow.spaces import Earth
 from barrow.study import Study
 
@@ -108,12 +109,12 @@ def saving(browser, running, tmp_path_factory):
     """A page of a small study, in a folder of its own."""
     folder = tmp_path_factory.mktemp("saving")
     (folder / "study.toml").write_text(SMALL)
-    made = running(folder)
-    opened = Opened(browser, made.link)
+    built = running(folder)
+    opened = Opened(browser, built.link)
     opened.folder = folder
     yield opened
     opened.close()
-    made.stop()
+    built.stop()
 
 
 def test_alpha_and_error_are_those_of_the_library(demo):
@@ -126,12 +127,12 @@ def test_alpha_and_error_are_those_of_the_library(demo):
 
 
 def test_a_map_is_really_drawn(demo, pictures):
-    drawn = demo.page.evaluate(
+    sample = demo.page.evaluate(
         """() => { const found = {}; for (const c of document.querySelectorAll("#picture .cell")) {
              const b = c.getBBox(); found[c.getAttribute("class")] = b.width * b.height; } return found; }"""
     )
-    assert len(drawn) >= 3
-    assert max(drawn.values()) > 500
+    assert len(sample) >= 3
+    assert max(sample.values()) > 500
     seen, of = (int(part) for part in demo.value("seen").split(" of "))
     assert 10 < seen < of
     assert demo.page.locator("#belief .curve").count() == 4
@@ -172,7 +173,7 @@ def test_sixty_moves_cost_two_jobs_and_the_last_one_wins(demo):
 
 def test_a_wider_bandwidth_shows_a_preview_first(demo):
     before = demo.jobs()
-    found = demo.page.evaluate(
+    result = demo.page.evaluate(
         """() => new Promise(done => {
              const s = document.querySelector("#questions input[type=range]"), began = performance.now(), seen = [];
              for (let k = 0; k < 60; k++) { s.value = String(k % 2); s.dispatchEvent(new Event("input", { bubbles: true })); }
@@ -182,10 +183,10 @@ def test_a_wider_bandwidth_shows_a_preview_first(demo):
              look();
            })"""
     )
-    states = [how for how, *_ in found]
+    states = [how for how, *_ in result]
     assert states[0] == "no"
     assert states[-1] == "yes"
-    previews = [(ms, error, busy) for how, ms, error, busy in found if how == "preview"]
+    previews = [(ms, error, busy) for how, ms, error, busy in result if how == "preview"]
     assert previews
     assert previews[-1][1].startswith("≈")
     assert "preview" in previews[-1][2]
@@ -218,10 +219,10 @@ def test_by_day_and_by_night_axe_finds_nothing(demo, axe, pictures):
     demo.page.evaluate(axe)
     for scheme in ("light", "dark"):
         demo.page.emulate_media(color_scheme=scheme)
-        found = demo.page.evaluate(
+        result = demo.page.evaluate(
             "async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])"
         )
-        assert found == [], scheme
+        assert result == [], scheme
     demo.page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = false; })")
     demo.page.screenshot(path=pictures / "designer-dark.png", full_page=True)
     demo.page.emulate_media(color_scheme="light")
@@ -269,10 +270,10 @@ def test_mistakes_stand_beside_their_controls(small, pictures):
     distance.fill("5 kg")
     problem = page.locator('[data-where="promise-0"] .problem')
     problem.wait_for()
-    said = problem.inner_text()
-    assert "'kg'" in said
-    assert "Allowed: years" in said
-    assert "Try: " in said
+    sentence = problem.inner_text()
+    assert "'kg'" in sentence
+    assert "Allowed: years" in sentence
+    assert "Try: " in sentence
     assert distance.get_attribute("aria-invalid") == "true"
     assert page.locator("body").get_attribute("data-fresh") == "no"
     assert "not this one" in page.locator("#busy").inner_text()
@@ -299,7 +300,7 @@ def test_what_is_saved_plans_to_what_was_shown(saving):
     plan = saved.plan("mean")
     assert saving.value("error") == f"± {at_most(plan.error, 'years')}"
     assert saving.value("alpha") == at_most(saved.alpha, digits=4)
-    assert page.locator("#plan").text_content().splitlines() == plan.lines()
+    assert page.locator("#plan").text_content().splitlines() == plan_lines(plan)
     assert page.locator("#toml").text_content() == (saving.folder / "study.toml").read_text()
     assert (saving.folder / "study.toml.before").read_text() == SMALL
     assert "50 % guess can become at most" in page.locator("#statement").text_content()
@@ -324,8 +325,8 @@ def test_a_file_that_somebody_changed_is_not_overwritten(saving):
 
 def test_two_tabs_do_not_overwrite_each_other(browser, running, tmp_path):
     (tmp_path / "study.toml").write_text(SMALL)
-    made = running(tmp_path)
-    first, second = (Opened(browser, made.another_link()) for _ in range(2))
+    built = running(tmp_path)
+    first, second = (Opened(browser, built.another_link()) for _ in range(2))
     first.page.get_by_label("People").fill("6000")
     first.settled()
     first.page.get_by_role("button", name="Save study.toml").click()
@@ -342,7 +343,7 @@ def test_two_tabs_do_not_overwrite_each_other(browser, running, tmp_path):
     assert tomllib.loads((tmp_path / "study.toml").read_text())["users"] == 6001
     first.close()
     second.close()
-    made.stop()
+    built.stop()
 
 
 def test_suggestions_are_drawn_and_taken(small, pictures):

@@ -38,9 +38,9 @@ def records(folder):
 
 
 def alpha(designer, study=STUDY):
-    status, found = designer.api("design", {"tab": "t", "seq": 1, "study": study, "exact": "plan"})
-    assert status == 200, found
-    return found["cost"]["value"]
+    status, result = designer.api("design", {"tab": "t", "seq": 1, "study": study, "exact": "plan"})
+    assert status == 200, result
+    return result["cost"]["value"]
 
 
 def ended(designer, until=lambda job: job["state"] != "running", seconds=900):
@@ -62,10 +62,10 @@ def payments(folder):
 @pytest.fixture
 def ready(running, tmp_path):
     records(tmp_path)
-    made = running(tmp_path)
-    yield made
-    if made.process.poll() is None:
-        made.stop()
+    built = running(tmp_path)
+    yield built
+    if built.process.poll() is None:
+        built.stop()
 
 
 def in_memory(pid, text):
@@ -92,17 +92,17 @@ def test_a_release_is_confirmed_paid_once_and_tells_nothing_private(ready, tmp_p
     heard = []
 
     def api(name, body=None):
-        status, found = ready.api(name, body)
-        heard.append(json.dumps(found))
-        return status, found
+        status, outcome = ready.api(name, body)
+        heard.append(json.dumps(outcome))
+        return status, outcome
 
     status, columns = api("columns", {"source": "visits.csv"})
     assert (status, list(columns["columns"])) == (200, ["uid", "age"])
-    status, found = api("release", {"study": STUDY, "typed": "1"})
-    assert (status, found["where"], found["allowed"]) == (422, "release", typed)
+    status, result = api("release", {"study": STUDY, "typed": "1"})
+    assert (status, result["where"], result["allowed"]) == (422, "release", typed)
     assert not (tmp_path / "visits-of-march.ledger").exists()
     assert api("release", {"study": STUDY, "typed": typed})[0] == 200
-    status, found = api("release", {"study": STUDY, "typed": typed})
+    status, result = api("release", {"study": STUDY, "typed": typed})
     assert status == 422 or ready.api("progress")[1]["state"] != "running"
     job = ended(ready)
     heard.append(json.dumps(job))
@@ -157,7 +157,7 @@ if sys.orig_argv[1:] == ["-m", "barrow.web.child"]:
             session.connection.create_function("begun", begun, side_effects=True)
             session.rows("SELECT sum(a.range * b.x) FROM range(1000000000000) a, (SELECT begun(1::BIGINT) AS x) b")
 
-    DuckDBEngine.count = count
+    DuckDBEngine.count = DuckDBEngine.sums = count
 """
 """In the process that reads: a query that says itself that it has begun, and would run for days."""
 
@@ -168,12 +168,12 @@ def reading(running, tmp_path, tmp_path_factory):
     records(tmp_path)
     place = tmp_path_factory.mktemp("endless")
     (place / "sitecustomize.py").write_text(ENDLESS)
-    made = running(tmp_path, path=place)
-    assert made.api("release", {"study": STUDY, "typed": alpha(made)})[0] == 200
-    ended(made, lambda job: (tmp_path / "begun").exists() or job["state"] != "running")
-    yield made, int((tmp_path / "begun").read_text())
-    if made.process.poll() is None:
-        made.stop()
+    built = running(tmp_path, path=place)
+    assert built.api("release", {"study": STUDY, "typed": alpha(built)})[0] == 200
+    ended(built, lambda job: (tmp_path / "begun").exists() or job["state"] != "running")
+    yield built, int((tmp_path / "begun").read_text())
+    if built.process.poll() is None:
+        built.stop()
 
 
 def gone(pid, seconds=600):
@@ -220,9 +220,9 @@ def test_two_designers_pay_once(running, tmp_path):
     for one in both:
         one.api("save", {"study": STUDY, "over": True})
     with ThreadPoolExecutor(2) as pool:
-        asked = list(pool.map(lambda one: one.api("release", {"study": STUDY, "typed": typed}), both))
-    assert [status for status, _ in asked].count(200) >= 1
-    jobs = [ended(one) for one, (status, _) in zip(both, asked, strict=True) if status == 200]
+        requests = list(pool.map(lambda one: one.api("release", {"study": STUDY, "typed": typed}), both))
+    assert [status for status, _ in requests].count(200) >= 1
+    jobs = [ended(one) for one, (status, _) in zip(both, requests, strict=True) if status == 200]
     assert "done" in [job["state"] for job in jobs]
     again = both[1].api("release", {"study": STUDY, "typed": typed})
     assert again[0] in (200, 422)
@@ -234,34 +234,34 @@ def test_two_designers_pay_once(running, tmp_path):
 
 
 def test_the_command_lines_do_the_same(ready, tmp_path):
-    status, found = ready.api("design", {"tab": "t", "seq": 1, "study": STUDY, "exact": "all"})
+    status, result = ready.api("design", {"tab": "t", "seq": 1, "study": STUDY, "exact": "all"})
     assert status == 200
     assert ready.api("save", {"study": STUDY})[0] == 200
-    for line in found["commands"]:
+    for line in result["commands"]:
         _, *words = shlex.split(line)
         done = subprocess.run([sys.executable, "-m", "barrow", *words], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, (line, done.stderr)
         if words[0] == "plan":
-            assert found["plan"][0] in done.stdout
+            assert result["plan"][0] in done.stdout
     # The page shows what the command released, and pays nothing.
-    assert ready.api("release", {"study": STUDY, "typed": found["cost"]["value"]})[0] == 200
+    assert ready.api("release", {"study": STUDY, "typed": result["cost"]["value"]})[0] == 200
     assert ended(ready)["state"] == "done"
     assert payments(tmp_path) == 1
 
 
 def test_once_paid_it_is_too_late():
-    said = []
-    child = Child(said.append)
+    lines = []
+    child = Child(lines.append)
     for stage in ("validate", "read", "reserve"):
         child.stage(stage)
-    child.cancel(lambda: said.append("interrupted"))
+    child.cancel(lambda: lines.append("interrupted"))
     child.stage("draw")
-    assert said[-2:] == [{"event": "late"}, {"event": "stage", "stage": "draw"}]
-    assert "interrupted" not in said
-    early = Child(said.append)
+    assert lines[-2:] == [{"event": "late"}, {"event": "stage", "stage": "draw"}]
+    assert "interrupted" not in lines
+    early = Child(lines.append)
     early.stage("validate")
-    early.cancel(lambda: said.append("interrupted"))
-    assert said[-1] == "interrupted"
+    early.cancel(lambda: lines.append("interrupted"))
+    assert lines[-1] == "interrupted"
     with pytest.raises(Cancelled):
         early.stage("reserve")
 
@@ -281,9 +281,9 @@ def test_the_page_releases_with_stages_and_a_report(browser, ready, tmp_path, pi
     assert "mean" in page.get_by_label("Released values").inner_text()
     page.locator("section[aria-labelledby=h-release]").screenshot(path=pictures / "designer-release.png")
     if page.locator("#report").count():
-        with opened.context.expect_page() as found:
+        with opened.context.expect_page() as result:
             page.locator("#report").click()
-        report = found.value
+        report = result.value
         report.wait_for_load_state()
         assert report.evaluate("origin") == "null"  # a sandbox: it cannot reach the designer
         assert report.locator("h1").count() == 1

@@ -16,9 +16,10 @@ from barrow.errors import DataError
 from barrow.queries import Query
 from barrow.queries.tables import function
 from barrow.questions.linear import Linear
+from barrow.questions.question import SHARES, Traits
 from barrow.spaces import Space, Tree
-from barrow.spaces.base import only_in_python
 from barrow.spaces.records import Formula, Reads
+from barrow.spaces.space import only_in_python
 
 _LENGTHS = {16: 0.125, 8: 0.125, 0: 0.25}
 """Of the edges up to these prefixes: two networks are 1/4, 1/2 or 1 apart, by the longest prefix that they share."""
@@ -87,7 +88,7 @@ class PrivateShare(Linear):
     """
 
     kind: ClassVar[str] = "private_share"
-    of_shares: ClassVar[bool] = True
+    traits: ClassVar[Traits] = SHARES
 
     def query(self, space: Space) -> Query:
         """1 for each private network, 0 for all others."""

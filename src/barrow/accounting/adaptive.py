@@ -18,8 +18,8 @@ from barrow.accounting.inputs import SMALLEST_DELTA
 from barrow.accounting.releases import largest_rate
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down
-from barrow.privacy import Event
-from barrow.privacy.pairs import Pair
+from barrow.promises import Event
+from barrow.promises.pairs import Pair
 
 _SLOPE = math.sqrt(math.pi / 2.0) * (1.0 + 1e-13)
 
@@ -37,12 +37,28 @@ def pure_mu_upper(epsilon: float) -> float:
     return min(-2.0 * float(heavy.special.ndtri_exp(log_tail)) * (1.0 + 1e-12) + 1e-15, _SLOPE * epsilon)
 
 
+def pure_epsilon_lower(mu: float) -> float:
+    """The largest epsilon, rounded down, for which every epsilon-DP pair is mu-GDP: log(Phi(mu/2)/Phi(-mu/2)).
+
+    >>> round(pure_epsilon_lower(1.232035), 5), pure_epsilon_lower(0.0)
+    (1.0, 0.0)
+    """
+    if mu <= 0.0:
+        return 0.0
+    near = mu / _SLOPE * (1.0 - 1e-12)  # by the slope at 0: always enough, and all there is where mu is small
+    result = float(heavy.special.log_ndtr(mu / 2.0) - heavy.special.log_ndtr(-mu / 2.0)) * (1.0 - 1e-12)
+    for epsilon in (result, result * (1.0 - 1e-9)):
+        if pure_mu_upper(epsilon) <= mu:
+            return max(epsilon, near)
+    return near
+
+
 def adaptive_alpha_upper(events: Sequence[Event], delta: Exact) -> Fraction:
     """The smallest certified alpha of all ``events`` together at a total ``delta``, however they were chosen.
 
     Only additive noise and other pure releases; it may be more than the sum of the alphas.
 
-    >>> from barrow.privacy import KNormNoise
+    >>> from barrow.promises import KNormNoise
     >>> many = [KNormNoise("0.2", model="central")] * 100
     >>> adaptive_alpha_upper(many, "1e-6") < 15 < sum(e.alpha for e in many)
     True

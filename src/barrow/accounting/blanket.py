@@ -31,7 +31,7 @@ from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe, short_down, whole
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.privacy.definitions import share
+from barrow.promises.definitions import share
 
 Floats = NDArray[np.float64]
 
@@ -108,12 +108,12 @@ class ResponseRandomiser:
             (t - 1, 1.0, near),
             ((s - 2) * t, 1.0, 1.0),
         ]
-        found = [(1.0, across)]
+        results = [(1.0, across)]
         if t > 1:
-            found.append((r, [(1, own, near), (1, near, own), (t - 2, near, near), ((s - 1) * t, 1.0, 1.0)]))
+            results.append((r, [(1, own, near), (1, near, own), (t - 2, near, near), ((s - 1) * t, 1.0, 1.0)]))
         return [
             (d, np.array([(count, a, b, least) for count, a, b in rows if count > 0], dtype=np.float64))
-            for d, rows in found
+            for d, rows in results
         ]
 
 
@@ -265,8 +265,8 @@ def blanket_alpha0_lower(
 
     ``above`` is where to look, e.g. what another method allows; it is not taken for granted.
 
-    >>> found = blanket_alpha0_lower(25, ResponseRandomiser(10), reports=10**6, items=1000, delta="1e-9")
-    >>> found > 0.025
+    >>> result = blanket_alpha0_lower(25, ResponseRandomiser(10), reports=10**6, items=1000, delta="1e-9")
+    >>> result > 0.025
     True
     """
     n, m = reports_and_items(reports, items)

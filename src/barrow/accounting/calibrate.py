@@ -29,8 +29,8 @@ from barrow.accounting.theorem import (
 )
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down, short_down, whole
-from barrow.privacy import ItemChannel
-from barrow.privacy.definitions import positive, probability, to_model
+from barrow.promises import ItemChannel
+from barrow.promises.definitions import positive, probability, to_model
 
 METHODS = ("per_report_composition", "theorem", "flow_standard", "flow_strong", "blanket")
 """The certified methods for shuffled reports, simplest first; the first of equals wins."""
@@ -155,8 +155,8 @@ def calibrate_shuffle(
             limit stay those of a black box (give ``randomiser.least_distance`` to let them know the space).
         limit: Whether to compute the black-box limit as well.
 
-    >>> found = calibrate_shuffle(25, 0, reports=1000, items=1000)
-    >>> found.method, found.to_json()["alpha0"], found.limit_black_box, found.methods["flow"]
+    >>> result = calibrate_shuffle(25, 0, reports=1000, items=1000)
+    >>> result.method, result.to_json()["alpha0"], result.limit_black_box, result.methods["flow"]
     ('per_report_composition', 0.025, 0.025, None)
     """
     n, m = reports_and_items(reports, items)
@@ -172,11 +172,11 @@ def calibrate_shuffle(
         theorem = theorem_alpha0_lower(target, reports=n, items=m, delta=small)
         methods["theorem"] = None if theorem is None else short_down(theorem, _BITS)
         for clones in ("standard", "strong"):
-            found = flow_alpha0_lower(
+            result = flow_alpha0_lower(
                 target, reports=n, items=m, delta=small, clones=clones, least_distance=least_distance
             )
-            methods[f"flow_{clones}"] = short_down(found, _BITS)
-            methods["flow"] = max(methods["flow"] or 0.0, short_down(found, _BITS))
+            methods[f"flow_{clones}"] = short_down(result, _BITS)
+            methods["flow"] = max(methods["flow"] or 0.0, short_down(result, _BITS))
     if randomiser is not None:
         methods["blanket"] = None
     if randomiser is not None and small > 0:
@@ -277,11 +277,11 @@ class PaperNote:
         }
 
 
-def paper_note(found: Calibration, alpha: Exact, delta: Exact, *, users: int, items: int) -> PaperNote:
+def paper_note(calibration: Calibration, alpha: Exact, delta: Exact, *, users: int, items: int) -> PaperNote:
     """What the paper's text would have given for this target, with warnings where it is not safe.
 
-    >>> found = calibrate_shuffle(25, "1e-12", reports=10**8, items=1000)
-    >>> note = paper_note(found, 25, "1e-12", users=10**5, items=1000)
+    >>> result = calibrate_shuffle(25, "1e-12", reports=10**8, items=1000)
+    >>> note = paper_note(result, 25, "1e-12", users=10**5, items=1000)
     >>> round(note.theorem_at_w_one, 3), len(note.warnings)
     (2.999, 1)
     """
@@ -289,7 +289,7 @@ def paper_note(found: Calibration, alpha: Exact, delta: Exact, *, users: int, it
         return PaperNote(None, None, ())
     formula = paper_asymptotic_alpha0(alpha, users=users, items=items, delta=delta)
     at_one = paper_alpha0_at_w_one(alpha, reports=users * items, items=items, delta=delta)
-    theorem, limit = found.methods["theorem"], found.limit_black_box
+    theorem, limit = calibration.methods["theorem"], calibration.limit_black_box
     supports = "does not apply here" if theorem is None else f"supports only {theorem:.6g}"
     warnings = []
     for name, value in (
@@ -300,9 +300,9 @@ def paper_note(found: Calibration, alpha: Exact, delta: Exact, *, users: int, it
             continue
         if limit is not None and value >= limit:
             after = f"an explicit attack breaks the promise at {limit:.6g}"
-        elif value > found.alpha0:
-            after = f"no method certifies it; the best is {found.alpha0:.6g}"
+        elif value > calibration.alpha0:
+            after = f"no method certifies it; the best is {calibration.alpha0:.6g}"
         else:
-            after = f"it is safe only because {found.method} certifies more"
+            after = f"it is safe only because {calibration.method} certifies more"
         warnings.append(f"{name} gives {value:.6g}, but the theorem {supports} ({after}).")
     return PaperNote(formula, at_one, tuple(warnings))

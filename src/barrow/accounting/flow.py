@@ -148,9 +148,9 @@ class FlowProfile:
         alpha = 0.0
         while alpha < pure:
             # The cell that is violated most sets a new alpha; a handful of rounds reaches the largest.
-            found = gdp_delta_upper_array(mu, alpha * w * (1.0 - 1e-15))
-            worst = int(np.argmax(found))
-            if found[worst] <= room:
+            result = gdp_delta_upper_array(mu, alpha * w * (1.0 - 1e-15))
+            worst = int(np.argmax(result))
+            if result[worst] <= room:
                 return alpha
             needed = gdp_epsilon_upper(float(mu[worst]), room) / float(w[worst]) * (1.0 + 1e-12)
             alpha = max(needed, alpha * (1.0 + 1e-12) + 1e-300)

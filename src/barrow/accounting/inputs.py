@@ -6,7 +6,7 @@ import math
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down, float_up, whole
-from barrow.privacy.definitions import positive, share
+from barrow.promises.definitions import positive, share
 
 SMALLEST_DELTA = 1e-280
 """Below this the doubles that carry the bounds would run out of exponent."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from barrow.accounting.inputs import LARGEST_ALPHA0, alpha_down, least_down, open_delta, reports_and_items
 from barrow.numerics import Exact, exact, float_up, smallest_safe
 from barrow.numerics.gdp import gdp_delta_upper_array
-from barrow.privacy.definitions import positive
+from barrow.promises.definitions import positive
 
 Floats = NDArray[np.float64]
 
@@ -127,9 +127,9 @@ def _gaussian_guess(alpha: float, reports: int, items: int, delta: float, w: Flo
                 gap = attack.up - attack.down
                 variance = items * (attack.up + attack.down - gap * gap) + 2.0 * others * attack.other
                 mu[i] = max(mu[i], 2.0 * items * gap / math.sqrt(max(variance, 1e-12)))
-        found = gdp_delta_upper_array(np.minimum(mu, 1e6), alpha * w)
-        worst = int(np.argmax(found))
-        return float(found[worst]), float(w[worst])
+        result = gdp_delta_upper_array(np.minimum(mu, 1e6), alpha * w)
+        worst = int(np.argmax(result))
+        return float(result[worst]), float(w[worst])
 
     low, high = alpha / items * 1e-3, LARGEST_ALPHA0 / 2.0
     for _ in range(50):

@@ -28,7 +28,7 @@ from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.privacy import ItemChannel
+from barrow.promises import ItemChannel
 
 Floats = NDArray[np.float64]
 
@@ -222,9 +222,9 @@ _QUICK = _Effort(12, 8)
 """For a first look at how deep the levels must be."""
 
 
-def _steady(found: Floats) -> Floats:
+def _steady(values: Floats) -> Floats:
     """Without the last digits, in which processors differ."""
-    return np.asarray(np.round(found, _STEADY))
+    return np.asarray(np.round(values, _STEADY))
 
 
 def _classes(kinds: _Kinds, most: int) -> list[NDArray[np.intp]]:
@@ -242,10 +242,10 @@ def _classes(kinds: _Kinds, most: int) -> list[NDArray[np.intp]]:
     def away(members: NDArray[np.intp], kind: Floats) -> Floats:
         return _steady(np.linalg.norm(shape[members] - kind, axis=1))
 
-    found = [np.arange(len(shape))]
-    widths = [width(found[0])]
-    while len(found) < most and max(widths) > _WIDEST:
-        members = found.pop(worst := int(np.argmax(widths)))
+    results = [np.arange(len(shape))]
+    widths = [width(results[0])]
+    while len(results) < most and max(widths) > _WIDEST:
+        members = results.pop(worst := int(np.argmax(widths)))
         widths.pop(worst)
         # The kind farthest from the widest one and the kind farthest from that: all others go with the nearer.
         start = shape[members[int(np.argmax(_steady(variance[members])))]]
@@ -255,9 +255,9 @@ def _classes(kinds: _Kinds, most: int) -> list[NDArray[np.intp]]:
         if np.all(nearer):
             nearer = np.arange(len(members)) < len(members) // 2
         for part in (members[nearer], members[~nearer]):
-            found.append(part)
+            results.append(part)
             widths.append(width(part))
-    return found
+    return results
 
 
 def _class_rate(kinds: _Kinds, members: NDArray[np.intp], reports: float, level: float, lines: int) -> float:
@@ -376,8 +376,8 @@ class MatrixFamily:
 
     def at(self, alpha0: float) -> Floats:
         """The matrix at ``alpha0``; one that is not alpha0-d_X-DP is refused."""
-        found = np.array(self.matrix(alpha0), dtype=np.float64)
-        needed = matrix_alpha0_upper(found, self.distances)
+        result = np.array(self.matrix(alpha0), dtype=np.float64)
+        needed = matrix_alpha0_upper(result, self.distances)
         apart = np.array(self.distances, dtype=np.float64)
         if needed > alpha0 * (1.0 + 1e-9) + 2.0 * ENTRY / float(np.min(apart[apart > 0.0])):
             raise ParameterError(
@@ -385,7 +385,7 @@ class MatrixFamily:
                 allowed="a family whose matrix at alpha0 is alpha0-d_X-DP",
                 fix="rescale the parameter of the family",
             )
-        return found
+        return result
 
 
 def matrix_blanket_alpha0_lower(alpha: Exact, family: MatrixFamily, *, reports: int, items: int, delta: Exact) -> float:

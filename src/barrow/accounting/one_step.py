@@ -21,7 +21,7 @@ from barrow.accounting.inputs import alpha0_up
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down, float_up, whole
 from barrow.numerics.binomial import binomial_cdf, binomial_log_pmf, fair_tail, tail_error
-from barrow.privacy.definitions import share
+from barrow.promises.definitions import share
 
 Floats = NDArray[np.float64]
 

@@ -1,6 +1,6 @@
 """What an event costs: the one map from events to guarantees. An event that is not known is refused.
 
-An event with a closed form prices itself (:mod:`barrow.privacy.events`); an accountant with the same methods answers
+An event with a closed form prices itself (:mod:`barrow.promises.events`); an accountant with the same methods answers
 in place of shuffled reports and of samples. Proofs: docs/proofs/gaussian.md, docs/proofs/worst-case.md,
 docs/proofs/sampling.md, docs/proofs/projection.md.
 """
@@ -18,7 +18,7 @@ from barrow.accounting.sampling import best_projection, sampled_alpha_upper, sam
 from barrow.accounting.shuffled import ShuffledAccountant
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower
-from barrow.privacy import (
+from barrow.promises import (
     DiscreteEmd,
     Emd,
     Event,
@@ -29,9 +29,9 @@ from barrow.privacy import (
     ShuffledReports,
     UserLevel,
 )
-from barrow.privacy.definitions import positive
-from barrow.privacy.events import LEAST_EPSILON
-from barrow.privacy.pairs import UP, Pair
+from barrow.promises.definitions import positive
+from barrow.promises.events import LEAST_EPSILON
+from barrow.promises.pairs import UP, Pair
 
 _SHARES = (1e-6, 1e-4, 1e-3, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.97, 0.99, 0.999)
 """Shares of delta tried for the projection when the inner release needs some delta as well."""
@@ -57,7 +57,7 @@ class Accountant(Protocol):
 def accountant(event: Event) -> Accountant:
     """Who says what an event costs: an accountant where there is no closed form, else the event itself.
 
-    >>> from barrow.privacy import PureRelease
+    >>> from barrow.promises import PureRelease
     >>> accountant(PureRelease(5, model="central")).within(Fraction(1, 5), Fraction(0))
     (Fraction(1, 1), 'pure')
     """
@@ -72,7 +72,7 @@ def epsilon_at(event: Event, share: Fraction, reach: Fraction, delta: Fraction) 
     Args:
         event: What the mechanism does.
         share: What share of a person's items moves, in (0, 1].
-        reach: How far on average, as a share of the diameter (:meth:`barrow.policy.RecordMap.reach_upper`).
+        reach: How far on average, as a share of the diameter (:meth:`barrow.promises.RecordMap.reach_upper`).
         delta: At which it is stated.
 
     >>> noise = GaussianNoise(mu=3, delta="1e-9", model="central")
@@ -88,7 +88,7 @@ def epsilon_at(event: Event, share: Fraction, reach: Fraction, delta: Fraction) 
 def price(event: Event) -> Guarantee:
     """The best certified guarantee of one release.
 
-    >>> from barrow.privacy import PureRelease
+    >>> from barrow.promises import PureRelease
     >>> print(price(PureRelease(5, model="central")))
     (α=5, δ=0)-unbounded EMD-DP (central) by pure [def:emd-dp]
     >>> reports = ShuffledReports("4.4", reports=10**8, items=1000, delta="1e-12", model="central")
@@ -96,7 +96,7 @@ def price(event: Event) -> Guarantee:
     'flow_strong'
     """
     if not isinstance(event, Event):
-        raise ParameterError(f"The event is {event!r}.", allowed="an event of barrow.privacy", fix="plan.event")
+        raise ParameterError(f"The event is {event!r}.", allowed="an event of barrow.promises", fix="plan.event")
     return accountant(event).guarantee()
 
 
@@ -169,12 +169,12 @@ class SampledAccountant:
         # Three proofs about one release: the smallest holds. Without sampling's help the inner epsilon at EMD 1 does.
         best, method, page = farthest, f"all_distances/{far_method}", "docs/proofs/projection.md"
         if known is not None:
-            found = Fraction(sampled_epsilon_upper(known.definition.loss, s, event.radius))
-            if found < best:
-                best, method, page = found, f"sampling/{known.method}", "docs/proofs/sampling.md"
-            found, name = self._by_projection(event.radius, best)
-            if found < best:
-                best, method, page = found, name, "docs/proofs/projection.md"
+            value = Fraction(sampled_epsilon_upper(known.definition.loss, s, event.radius))
+            if value < best:
+                best, method, page = value, f"sampling/{known.method}", "docs/proofs/sampling.md"
+            value, name = self._by_projection(event.radius, best)
+            if value < best:
+                best, method, page = value, name, "docs/proofs/projection.md"
         definition_at = DiscreteEmd(max(best, LEAST_EPSILON), delta, radius=event.radius, model=model)
         return Guarantee(definition_at, method, page, worst)
 
@@ -187,9 +187,9 @@ class SampledAccountant:
             if delta_p < SMALLEST_DELTA or (not inner.pure and left < SMALLEST_DELTA):
                 continue
             c, projection = best_projection(radius, self.event.samples, delta_p)
-            found, name = accountant(inner).within(Fraction(c), left)
-            if found < best:
-                best, method = found, f"{projection}/{name}"
+            result, name = accountant(inner).within(Fraction(c), left)
+            if result < best:
+                best, method = result, f"{projection}/{name}"
         return best, method
 
     def pair(self, tail: Fraction, projection: Fraction) -> Pair:

@@ -20,10 +20,10 @@ from barrow.accounting.pricing import accountant, epsilon_at, price
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_delta_upper
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.privacy import Definition, DiscreteEmd, Emd, Event, Guarantee, Model, UserLevel
-from barrow.privacy.definitions import probability
-from barrow.privacy.events import LEAST_EPSILON
-from barrow.privacy.pairs import UP, Pair
+from barrow.promises import Definition, DiscreteEmd, Emd, Event, Guarantee, Model, UserLevel
+from barrow.promises.definitions import probability
+from barrow.promises.events import LEAST_EPSILON
+from barrow.promises.pairs import UP, Pair
 
 _PAGE = "docs/proofs/composition.md"
 _TAIL_SHARE = Fraction(1, 1000)
@@ -76,7 +76,7 @@ def largest_rate(parts: Sequence[Pair], delta: float, enough: float) -> float:
 
 def _distances(events: Sequence[Event]) -> tuple[str, Fraction]:
     """Which definition the composition can have, and the distance at which it is taken."""
-    if any(e.innermost.whole_user for e in events if e.radius is None):
+    if any(e.base_event.whole_user for e in events if e.radius is None):
         return "user", Fraction(1)
     radii = [e.radius for e in events if e.radius is not None]
     return ("discrete", min(radii)) if radii else ("emd", Fraction(1))
@@ -100,7 +100,7 @@ def _additive(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction) 
 def _single(event: Event, delta: Fraction, kind: str, w: Fraction) -> Fraction:
     if kind == "emd":
         return price(event.at_delta(delta)).definition.loss
-    if event.innermost is event:
+    if event.base_event is event:
         return epsilon_at(event, Fraction(1), w, delta)
     guarantee = price((event.at(w) if event.radius is None else event).at_delta(delta))
     return (guarantee.worst_case if kind == "user" and guarantee.worst_case else guarantee.definition).loss
@@ -110,7 +110,7 @@ def _check(events: Sequence[Event], delta: Fraction) -> None:
     if not events:
         raise ParameterError("There are no events to compose.", allowed="one event or more", fix="price(event)")
     fixed = sum((e.delta for e in events if e.whole_user), Fraction(0))
-    approximate = any(e.innermost.needs_delta for e in events)
+    approximate = any(e.base_event.needs_delta for e in events)
     if (approximate and delta < SMALLEST_DELTA) or fixed > delta:
         raise ParameterError(
             f"delta is {float(delta):g}, but the releases need more.",
@@ -127,13 +127,13 @@ def _numeric(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, e
     """
     ways = [list(events)]
     if kind == "discrete":
-        ways.append([e if e.innermost.whole_user else e.at(None) for e in events])
-    found = [x for way in ways if (x := _composed(way, delta, kind, w, enough)) is not None]
-    return min(found, default=None)
+        ways.append([e if e.base_event.whole_user else e.at(None) for e in events])
+    results = [x for way in ways if (x := _composed(way, delta, kind, w, enough)) is not None]
+    return min(results, default=None)
 
 
 def _composed(events: Sequence[Event], delta: Fraction, kind: str, w: Fraction, enough: Fraction) -> Fraction | None:
-    tails, sampled = sum(e.innermost.has_tail for e in events), sum(e.innermost is not e for e in events)
+    tails, sampled = sum(e.base_event.has_tail for e in events), sum(e.base_event is not e for e in events)
     tail = delta * _TAIL_SHARE / max(tails, 1)
     projection = delta * _PROJECTION_SHARE / max(sampled, 1) if kind != "user" else Fraction(0)
     parts = [replace(accountant(e).pair(tail, projection), times=count) for e, count in Counter(events).items()]
@@ -152,7 +152,7 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
     A list with user-level releases has a user-level guarantee; else a list with sampled items of a radius has a
     discrete one of the smallest radius; else it is EMD-DP, bounded if one of the releases is.
 
-    >>> from barrow.privacy import KNormNoise
+    >>> from barrow.promises import KNormNoise
     >>> laplace = [KNormNoise("0.2", model="central")] * 20
     >>> guarantee = compose(laplace, "1e-6")
     >>> guarantee.method, 3.6 < guarantee.definition.alpha < 3.7
@@ -165,9 +165,9 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
     kind, w = _distances(listed)
     best, method = _additive(listed, total, kind, w), "composition_additive"
     if total > 0 and len(listed) > 1:
-        found = _numeric(listed, total, kind, w, best)
-        if found is not None and 0 < found < best:
-            best, method = found, "composition_numeric"
+        result = _numeric(listed, total, kind, w, best)
+        if result is not None and 0 < result < best:
+            best, method = result, "composition_numeric"
     order = [Model.LOCAL, Model.SHUFFLE, Model.CENTRAL]
     model = max((e.model for e in listed), key=order.index)
     bounded = any(e.bounded for e in listed)
@@ -192,8 +192,8 @@ def _worst_case(
         return UserLevel(definition.loss, delta, model=model, bounded=bounded)
     best = _additive(events, delta, "user", Fraction(1))
     if delta > 0:
-        found = _numeric(events, delta, "user", Fraction(1), best)
-        best = best if found is None else min(best, max(found, LEAST_EPSILON))
+        result = _numeric(events, delta, "user", Fraction(1), best)
+        best = best if result is None else min(best, max(result, LEAST_EPSILON))
     if kind == "emd" and best >= definition.loss:
         return None
     return UserLevel(best, delta, model=model, bounded=bounded)

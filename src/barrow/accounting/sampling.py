@@ -26,7 +26,7 @@ from barrow.accounting.inputs import open_delta
 from barrow.errors import ParameterError
 from barrow.noise.lazy_uniform import working_precision
 from barrow.numerics import Exact, float_down, float_up, largest_safe, smallest_safe, whole
-from barrow.privacy.definitions import positive, share
+from barrow.promises.definitions import positive, share
 
 if TYPE_CHECKING:
     from flint import arb
@@ -156,14 +156,14 @@ def _loss_upper(eps: Fraction, w: Fraction) -> float:
     guess = _excess(float_up(eps), float_up(w))
     bits = 160 + 2 * (max(0, -math.frexp(float(eps))[1]) + max(0, -math.frexp(float(w))[1]))
     with working_precision(min(bits, 8000)):
-        found = math.inf
+        result = math.inf
         for more in _INFLATED:
             rho = guess * (1.0 + more)
             if math.isfinite(rho) and _certified(_ball(eps), _ball(w), Fraction(rho)):
-                found = _up(_ball(Fraction(rho)).log1p())
+                result = _up(_ball(Fraction(rho)).log1p())
                 break
         simple = _up((_ball(w) * _ball(eps) * _ball(eps).exp()).log1p())
-    return min(found, simple, float_up(eps))
+    return min(result, simple, float_up(eps))
 
 
 def _excess(eps: float, w: float) -> float:
@@ -214,7 +214,7 @@ def _ball(value: Fraction) -> arb:
 
 def _up(ball: arb) -> float:
     """The upper end of a ball, as a float that is not below it."""
-    found = float(ball.upper())
-    while not heavy.arb(found) >= ball:
-        found = math.nextafter(found, math.inf)
-    return found
+    result = float(ball.upper())
+    while not heavy.arb(result) >= ball:
+        result = math.nextafter(result, math.inf)
+    return result

@@ -13,9 +13,9 @@ from barrow.accounting.matrix_blanket import channel_profile, channel_within
 from barrow.accounting.theorem import theorem_alpha_upper
 from barrow.numerics import float_down, float_up
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.privacy import Emd, Guarantee, ShuffledReports, UserLevel
-from barrow.privacy.events import LEAST_EPSILON
-from barrow.privacy.pairs import Pair, linear_pair
+from barrow.promises import Emd, Guarantee, ShuffledReports, UserLevel
+from barrow.promises.events import LEAST_EPSILON
+from barrow.promises.pairs import Pair, linear_pair
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ShuffledAccountant:
     event: ShuffledReports
 
     def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
-        """As :meth:`barrow.privacy.Event.epsilon_at` says."""
+        """As :meth:`barrow.promises.Event.epsilon_at` says."""
         return self.within(share * reach, delta)[0]
 
     def within(self, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
@@ -56,9 +56,9 @@ class ShuffledAccountant:
             room = float_down(delta) - profile.floor_upper
             if room <= 0.0 or profile.head_upper > room:
                 continue
-            found = Fraction(gdp_epsilon_upper(profile.mu_upper(float_up(w)), room))
-            if found < best:
-                best, method = found, name
+            value = Fraction(gdp_epsilon_upper(profile.mu_upper(float_up(w)), room))
+            if value < best:
+                best, method = value, name
         return best, method
 
     def guarantee(self) -> Guarantee:
@@ -115,23 +115,23 @@ class ShuffledAccountant:
 
     def _tails(self, tail: float) -> list[FlowProfile]:
         """The better flow, and the blanket where the randomiser is named and it is better somewhere."""
-        event, found = self.event, []
+        event, results = self.event, []
         n, m = event.reports, event.items
         for clones in ("strong", "standard"):
             profile = tail_profile(
                 event.alpha0, reports=n, items=m, tail=tail, clones=clones, least_distance=event.least_distance
             )
             if profile is not None:
-                found.append(profile)
+                results.append(profile)
                 break
         if event.randomiser is not None:
             known = parse_randomiser(event.randomiser)
             profile = blanket_tail_profile(known, alpha0_up(event.alpha0), reports=n, items=m, tail=tail)
             if profile is not None:
-                found.append(profile)
+                results.append(profile)
         if event.channel is not None:
             head = tail * (1.0 - 1e-6)
             profile = channel_profile(event.channel, reports=n, items=m, head=head, floor=head)
             if profile is not None:
-                found.append(profile)
-        return found
+                results.append(profile)
+        return results

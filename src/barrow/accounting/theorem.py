@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from barrow.accounting.inputs import LARGEST_ALPHA0, alpha0_up, alpha_down, open_delta, reports_and_items
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_up, largest_safe, whole
-from barrow.privacy.definitions import positive
+from barrow.promises.definitions import positive
 
 _SLACK = 1.0 + 1e-13
 """Bounds the rounding of the few operations in each formula; it is applied to the side of less privacy."""

@@ -25,9 +25,9 @@ from barrow.mechanisms import AdditiveNoise, UserCounts
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact
-from barrow.privacy import Emd
+from barrow.promises import Emd
 from barrow.queries import Query
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _BITS = 44
 """Words are told apart by this many leading bits."""
@@ -43,17 +43,17 @@ def audit_additive(
     users: Sequence[User],
     *,
     others: Sequence[Sequence[User]] = ((),),
-    asked: Exact | None = None,
+    alpha: Exact | None = None,
 ) -> Finding:
     """Additive noise on the mean over users of a query, for every pair of users and all data of the others.
 
-    ``others`` is what the other users may hold; ``asked`` the alpha that was asked for, which the event must not
+    ``others`` is what the other users may hold; ``alpha`` the alpha that was asked for, which the event must not
     exceed.
     """
     tally = Tally(name, model)
     promised = price(noise.event)
-    if asked is not None and isinstance(promised.definition, Emd) and promised.definition.alpha > exact(asked) * _LOOSE:
-        tally.violation("alpha, of what was asked", float(promised.definition.alpha), float(exact(asked)))
+    if alpha is not None and isinstance(promised.definition, Emd) and promised.definition.alpha > exact(alpha) * _LOOSE:
+        tally.violation("alpha, of what was asked", float(promised.definition.alpha), float(exact(alpha)))
     apart = known_distances(query.space, tuple(users))
     allowed = allowed_by(promised)
     limits = [[allowed(w) for w in row] for row in apart.tolist()]
@@ -92,13 +92,13 @@ def upper_tails(noise: AdditiveNoise, centers: Sequence[Fraction], cells: Sequen
         middle = (low + high) >> np.uint64(1)
         if (high - low <= 1).all():
             break
-        reached = np.asarray(_drawn(noise, center, middle) >= wanted)
+        reached = np.asarray(_draw_ranks(noise, center, middle) >= wanted)
         high, low = np.where(reached, middle, high), np.where(reached, low, middle)
     first = high.astype(np.float64)
     return (2.0**_BITS - first) / 2.0**_BITS, (2.0**_BITS - first + 1.0) / 2.0**_BITS
 
 
-def _drawn(noise: AdditiveNoise, center: Center, ranks: Any) -> Any:
+def _draw_ranks(noise: AdditiveNoise, center: Center, ranks: Any) -> Any:
     """The integers drawn with the words of these ranks; later words, if any are asked for, are fixed ones."""
     words = ~(ranks.astype(np.uint64) << np.uint64(64 - _BITS))
     script = np.concatenate([words, SeededSource(7).words(4 * len(words) + 64)])
@@ -122,9 +122,9 @@ def _tails_of_pairs(
     _monotone(tally, noise, centers[0])
     for i, j in permutations(range(len(users)), 2):
         epsilon, delta = limits[i][j]
-        found = _divergence(low[i], high[i], low[j], high[j], edges, epsilon if delta > 0.0 else None)
+        result = _divergence(low[i], high[i], low[j], high[j], edges, epsilon if delta > 0.0 else None)
         kind, most, slack = ("delta", delta, 1e-3 * NEAR) if delta > 0.0 else ("epsilon", epsilon, NEAR)
-        tally.compared(f"users {users[i]} and {users[j]}: {kind}", found, most, apart[i, j], slack)
+        tally.compared(f"users {users[i]} and {users[j]}: {kind}", result, most, apart[i, j], slack)
 
 
 def _cells(noise: AdditiveNoise, entries: Sequence[Fraction]) -> list[int]:
@@ -160,12 +160,12 @@ def _divergence(
 def _monotone(tally: Tally, noise: AdditiveNoise, center: Sequence[Fraction]) -> None:
     """Larger ranks never lead to smaller integers, and each output depends on its own word alone."""
     ranks = np.sort(SeededSource(3).words(256) >> np.uint64(64 - _BITS))
-    drawn = _drawn(noise, Center.from_fractions([center[0]] * len(ranks)), ranks)
+    sample = _draw_ranks(noise, Center.from_fractions([center[0]] * len(ranks)), ranks)
     tally.draws += len(ranks)
-    if (np.diff(np.asarray(drawn, dtype=np.float64)) < 0).any():
+    if (np.diff(np.asarray(sample, dtype=np.float64)) < 0).any():
         tally.violation("larger words give smaller answers", 1, 0)
-    again = _drawn(noise, Center.from_fractions([center[0]] * len(ranks)), ranks[::-1])
-    if list(again[::-1]) != list(drawn):
+    again = _draw_ranks(noise, Center.from_fractions([center[0]] * len(ranks)), ranks[::-1])
+    if list(again[::-1]) != list(sample):
         tally.violation("an output depends on the word of another", 1, 0)
 
 
@@ -241,10 +241,10 @@ def _vectors_conform(tally: Tally, noise: AdditiveNoise, center: Sequence[Fracti
         else:
             ideal = -np.log(np.abs(words[: size + 1])).sum() * words[size + 1 : 2 * size + 1]
         place = np.array([float(x / noise.grid) for x in center]) + float(noise.scale / noise.grid) * ideal + 0.5
-        drawn = noise.draw(Center.from_fractions(list(center)), SeededSource(seed)).integers
+        sample = noise.draw(Center.from_fractions(list(center)), SeededSource(seed)).integers
         clear = np.abs(place - np.rint(place)) > 1e-6
         tally.draws += 1
-        if (np.asarray(drawn, dtype=np.float64)[clear] != np.floor(place)[clear]).any():
+        if (np.asarray(sample, dtype=np.float64)[clear] != np.floor(place)[clear]).any():
             tally.violation("a drawn vector is not its center plus the ideal noise, rounded", 1, 0)
             return
 
@@ -254,10 +254,10 @@ def _directions_conform(tally: Tally, noise: AdditiveNoise, size: int) -> None:
     p = float(Fraction(noise.p or "2"))
     source = SeededSource(5)
     zero = Center.from_fractions([Fraction(0)] * size)
-    drawn = np.array([noise.draw(zero, source).values for _ in range(1500)]) / float(noise.scale)
-    powers = np.abs(drawn) ** p
+    sample = np.array([noise.draw(zero, source).values for _ in range(4000)]) / float(noise.scale)
+    powers = np.abs(sample) ** p
     length = powers.sum(axis=1)
-    tally.draws += len(drawn)
+    tally.draws += len(sample)
     # Rounding to a grid of a thousandth of the scale is far below what so few draws can see.
     radius = heavy.stats.kstest(length ** (1.0 / p), heavy.stats.gamma(size).cdf).pvalue
     direction = heavy.stats.kstest(powers[:, 0] / length, heavy.stats.beta(1.0 / p, (size - 1.0) / p).cdf).pvalue
@@ -270,7 +270,7 @@ def _conforms(tally: Tally, noise: AdditiveNoise, center: Center) -> None:
     exactly = Center.from_fractions(_exact(center))
     for seed in range(4):
         tally.draws += 1
-        drawn, wanted = (noise.draw(c, SeededSource(seed)).integers for c in (center, exactly))
-        if list(drawn) != list(wanted):
+        sample, wanted = (noise.draw(c, SeededSource(seed)).integers for c in (center, exactly))
+        if list(sample) != list(wanted):
             tally.violation("a release is not what its noise draws on the exact statistics", 1, 0)
             return

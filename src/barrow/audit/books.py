@@ -24,7 +24,7 @@ from barrow.noise import (
 )
 from barrow.noise.counts.cascade import Cascade
 from barrow.noise.source import SeededSource
-from barrow.privacy import Emd, Guarantee, PureRelease
+from barrow.promises import Emd, Guarantee, PureRelease
 
 
 def _binomial(count: int, p: Fraction) -> dict[Any, Fraction]:
@@ -33,9 +33,9 @@ def _binomial(count: int, p: Fraction) -> dict[Any, Fraction]:
 
 def _fallen(source: Any) -> Any:
     """One item that falls onto one of four leaves."""
-    star, found = Cascade.of([0, 0, 1, 2, 3], [4, 1, 2, 3, 4], [-1, 0, 0, 0, 0]), np.zeros(4, dtype=np.int64)
-    star.spread(np.ones(1, dtype=np.int64), found, source)
-    return found
+    star, result = Cascade.of([0, 0, 1, 2, 3], [4, 1, 2, 3, 4], [-1, 0, 0, 0, 0]), np.zeros(4, dtype=np.int64)
+    star.spread(np.ones(1, dtype=np.int64), result, source)
+    return result
 
 
 def audit_samplers() -> Finding:
@@ -62,9 +62,9 @@ def audit_samplers() -> Finding:
         pairs = {(a, b): Fraction(1, 12) for a in range(3) for b in range(4)}
         known.append((name, lambda source, s=sampler: tuple(s(np.array([3, 4]), source=source).tolist()), pairs))
     for name, one, ideal in known:
-        found = distribution(one, cut=Fraction(1, 2**12), continuations=10)
-        tally.draws += len(found.chances)
-        if found.differs_from(ideal) or found.left > 2**-6:
+        result = distribution(one, cut=Fraction(1, 2**12), continuations=10)
+        tally.draws += len(result.chances)
+        if result.differs_from(ideal) or result.left > 2**-6:
             tally.violation(f"the {name} is not distributed as it should be", 1, 0)
     fresh = [system_source().words(4).tolist() for _ in range(8)]
     if len({word for words in fresh for word in words}) < 32:

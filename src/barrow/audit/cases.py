@@ -9,11 +9,13 @@ from typing import Any
 
 from barrow.audit.additive import audit_additive
 from barrow.audit.books import audit_ledger, audit_samplers
-from barrow.audit.edges import audit_edges
-from barrow.audit.items import audit_amplified, audit_items, audit_sampled, frequency_result, observed_rows
+from barrow.audit.edge_flows import audit_edges
+from barrow.audit.itemwise import audit_amplified, audit_items, audit_sampled, frequency_result, observed_rows
 from barrow.audit.limits import audit_limits
 from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
+from barrow.audit.people import audit_people
 from barrow.audit.promised import audit_promises
+from barrow.audit.scopes import audit_scopes
 from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
@@ -21,7 +23,7 @@ from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
 from barrow.mechanisms.histograms import histogram_noise, tree_histogram
 from barrow.mechanisms.user_level import BallNoise, QueryNoise, SubsetSelection, user_level_noise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
-from barrow.privacy import Guarantee, UserLevel
+from barrow.promises import Guarantee, UserLevel
 from barrow.queries import Query, function, histogram, mean
 from barrow.randomisers import (
     exponential,
@@ -64,12 +66,12 @@ def _linear(kind: str, space: Space, query: Query, sizes: Sequence[int]) -> list
     """One noise in both models: a user alone, and a user among three."""
     users = small_users(space.items, sizes)
     delta = "1e-3" if kind == "gaussian" else 0
-    found = []
+    results = []
     for model, n in (("local", None), ("central", 3)):
         noise = _coarse(linear_noise(query, 2, delta, noise=kind, model=model, users=n))
         others: Others = [[]] if model == "local" else _TWO_OTHERS
-        found.append(audit_additive(f"linear, {noise.name}", model, noise, query, users, others=others, asked=2))
-    return found
+        results.append(audit_additive(f"linear, {noise.name}", model, noise, query, users, others=others, alpha=2))
+    return results
 
 
 def _coarse(noise: AdditiveNoise) -> AdditiveNoise:
@@ -79,12 +81,12 @@ def _coarse(noise: AdditiveNoise) -> AdditiveNoise:
 
 def _trees() -> list[Finding]:
     users = small_users(4, (1, 2, 3, 4))
-    found = []
+    results = []
     for model in ("local", "central"):
         plan = tree_histogram(_clusters(), 2, users=3, model=model)
         others: Others = [[]] if model == "local" else _TWO_OTHERS[:1]
-        found.append(audit_additive("tree histogram", model, plan.noise, plan.query, users, others=others, asked=2))
-    return found
+        results.append(audit_additive("tree histogram", model, plan.noise, plan.query, users, others=others, alpha=2))
+    return results
 
 
 def _multiscale() -> list[Finding]:
@@ -92,12 +94,14 @@ def _multiscale() -> list[Finding]:
     plan = multiscale_density(line, 2, users=2)
     users = small_users(8, (1, 2))
     others: Others = [[(0,)], [(3, 7)]]
-    return [audit_additive("multiscale histogram", "central", plan.noise, plan.query, users, others=others, asked=2)]
+    return [audit_additive("multiscale histogram", "central", plan.noise, plan.query, users, others=others, alpha=2)]
 
 
 def _cells() -> list[Finding]:
     plan = histogram_noise(_square(), "cells", 2, users=3)
-    return [audit_additive("cells", "central", plan.noise, plan.query, small_users(4, (1, 2, 3)), others=_TWO_OTHERS)]
+    return [
+        audit_additive("cells", "central", plan.on_outputs, plan.query, small_users(4, (1, 2, 3)), others=_TWO_OTHERS)
+    ]
 
 
 # User-level baselines.
@@ -106,30 +110,32 @@ def _cells() -> list[Finding]:
 def _user_level(kind: str) -> list[Finding]:
     query = histogram(Discrete(["a", "b", "c"])) if kind == "laplace" else mean(Line(0, 3, step=1, cells=True))
     users = small_users(3, (1, 2, 3, 4, 5))
-    found = []
+    results = []
     for model, n in (("local", None), ("central", 2)):
         delta = "1e-3" if kind == "gaussian" else 0
-        made = user_level_noise(query, 1, delta, noise=kind, model=model, users=n)
-        if not isinstance(made, AdditiveNoise):
+        built = user_level_noise(query, 1, delta, noise=kind, model=model, users=n)
+        if not isinstance(built, AdditiveNoise):
             raise ParameterError(
-                f"The noise is {made.name}.", allowed="Laplace or Gaussian noise", fix="noise='laplace'"
+                f"The noise is {built.name}.", allowed="Laplace or Gaussian noise", fix="noise='laplace'"
             )
-        noise = _coarse(made)
+        noise = _coarse(built)
         others: Others = [[]] if model == "local" else [[(1,)]]
-        found.append(audit_additive(f"user level, {noise.name}", model, noise, query, users, others=others))
-    return found
+        results.append(audit_additive(f"user level, {noise.name}", model, noise, query, users, others=others))
+    return results
 
 
 def _levels() -> list[Finding]:
     """Weighted levels of a tree, and groups of a line's items."""
     line = Line(0, 16, step=1, cells=True)
-    found = []
+    results = []
     others: Others = [[(1, 3)], [(0, 0, 2)]]
     few, some = small_users(4, (1, 2, 3)), small_users(16, (1, 2))[::3]
     for name, space, users in (("levels", _clusters(), few), ("groups", line, some)):
-        made = user_level_histogram(space, "levels", 1, users=2)
-        found.append(audit_additive(f"user level, {name}", "central", made.noise, made.query, users, others=others))
-    return found
+        built = user_level_histogram(space, "levels", 1, users=2)
+        results.append(
+            audit_additive(f"user level, {name}", "central", built.on_outputs, built.query, users, others=others)
+        )
+    return results
 
 
 def _triangle() -> Query:
@@ -149,14 +155,14 @@ def _half_sphere() -> list[Finding]:
 
 def _polytope() -> list[Finding]:
     query, users = _triangle(), small_users(3, (1, 2, 3, 4, 5))
-    found = []
+    results = []
     for model, n in (("local", None), ("central", 2)):
-        made = user_level_noise(query, 1, noise="polytope", model=model, users=n)
-        if not isinstance(made, QueryNoise):
-            raise ParameterError(f"The noise is {made.name}.", allowed="noise of the polytope", fix="noise='polytope'")
+        built = user_level_noise(query, 1, noise="polytope", model=model, users=n)
+        if not isinstance(built, QueryNoise):
+            raise ParameterError(f"The noise is {built.name}.", allowed="noise of the polytope", fix="noise='polytope'")
         others: Others = [[]] if model == "local" else [[(1,)]]
-        found.append(audit_polytope("user level, query polytope", model, made, query, users, others))
-    return found
+        results.append(audit_polytope("user level, query polytope", model, built, query, users, others))
+    return results
 
 
 def _subsets() -> list[Finding]:
@@ -241,5 +247,7 @@ CASES: dict[str, Case] = {
     "ledger": lambda: [audit_ledger()],
     "limits": lambda: [audit_limits()],
     "promises": audit_promises,
+    "scopes": audit_scopes,
+    "whole people": audit_people,
 }
 """Every audit by its name."""

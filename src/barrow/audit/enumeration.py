@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise import Source
+from barrow.noise import RandomSource
 from barrow.noise.source import SeededSource, Words
 
-Draw = Callable[[Source], Hashable]
+Draw = Callable[[RandomSource], Hashable]
 
 _DIGIT = 2**32
 _LENGTH = 512
@@ -31,7 +31,7 @@ _MOST_RUNS = 1024
 _WIDE = 2**29
 
 
-class ScriptedSource(Source):
+class ScriptedSource(RandomSource):
     """Words that somebody chose, and after them those of a fixed continuation; never private.
 
     Args:
@@ -69,8 +69,8 @@ class Distribution:
         left: The probability of all ways that were not followed.
 
     >>> from barrow.noise import uniform_below
-    >>> found = distribution(lambda source: int(uniform_below([4], source=source)[0]))
-    >>> {result: str(chance) for result, chance in sorted(found.chances.items())}, found.left
+    >>> outcome = distribution(lambda source: int(uniform_below([4], source=source)[0]))
+    >>> {result: str(chance) for result, chance in sorted(outcome.chances.items())}, outcome.left
     ({0: '1/4', 1: '1/4', 2: '1/4', 3: '1/4'}, Fraction(0, 1))
     """
 
@@ -99,19 +99,19 @@ def distribution(draw: Draw, *, cut: Fraction = Fraction(1, 2**62), continuation
         continuations: How many fixed continuations tell two ways apart.
 
     >>> from barrow.noise import exact_binomial
-    >>> found = distribution(lambda source: int(exact_binomial([2], 1, 4, source=source)[0]))
-    >>> [str(found.chances[k]) for k in (0, 1, 2)]
+    >>> result = distribution(lambda source: int(exact_binomial([2], 1, 4, source=source)[0]))
+    >>> [str(result.chances[k]) for k in (0, 1, 2)]
     ['9/16', '3/8', '1/16']
     """
     follower = _Follower(draw, continuations)
-    found: dict[Any, Fraction] = {}
+    outcome: dict[Any, Fraction] = {}
     left = Fraction(0)
     ways: list[tuple[tuple[int, ...], Fraction]] = [((), Fraction(1))]
     while ways:
         digits, chance = ways.pop()
         result, used = follower.run(digits, 2)
         if 2 * used <= len(digits):
-            found[result] = found.get(result, Fraction(0)) + chance
+            outcome[result] = outcome.get(result, Fraction(0)) + chance
             continue
         for value, number in follower.runs(digits):
             share = chance * Fraction(number, _DIGIT)
@@ -119,7 +119,7 @@ def distribution(draw: Draw, *, cut: Fraction = Fraction(1, 2**62), continuation
                 left += share
             else:
                 ways.append(((*digits, value), share))
-    return Distribution(found, left)
+    return Distribution(outcome, left)
 
 
 def _inside(low: int, high: int) -> list[int]:

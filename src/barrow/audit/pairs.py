@@ -16,10 +16,10 @@ import numpy as np
 
 from barrow import heavy
 from barrow.audit.verdict import Tally
-from barrow.privacy import Guarantee
+from barrow.promises import Guarantee
 from barrow.randomisers import exceeds_exp
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 Chances = dict[Any, Fraction]
 """Exact probabilities of results."""
@@ -54,7 +54,7 @@ def distances_upper(space: Space, users: Sequence[User]) -> Floats:
     ``barrow.transport``.
     """
     apart = space.block()
-    found = np.zeros((len(users), len(users)))
+    result = np.zeros((len(users), len(users)))
     for i, one in enumerate(users):
         for j in range(i):
             other = users[j]
@@ -63,29 +63,29 @@ def distances_upper(space: Space, users: Sequence[User]) -> Floats:
             columns = np.repeat(np.array(other), whole // len(other))
             costs = apart[np.ix_(rows, columns)]
             best = heavy.optimize.linear_sum_assignment(costs)
-            found[i, j] = found[j, i] = math.fsum(costs[best].tolist()) / whole * _ROUND_UP
-    return np.minimum(found, 1.0)
+            result[i, j] = result[j, i] = math.fsum(costs[best].tolist()) / whole * _ROUND_UP
+    return np.minimum(result, 1.0)
 
 
 @lru_cache(maxsize=64)
 def known_distances(space: Space, users: tuple[User, ...]) -> Floats:
     """The same, remembered."""
-    found = distances_upper(space, users)
-    found.setflags(write=False)
-    return found
+    result = distances_upper(space, users)
+    result.setflags(write=False)
+    return result
 
 
 def products(rows: Sequence[Chances], user: User) -> Chances:
     """The distribution of the multiset of reports on a user's items, each drawn on its own."""
-    found: Chances = {(): Fraction(1)}
+    result: Chances = {(): Fraction(1)}
     for item in user:
         longer: Chances = {}
-        for reports, chance in found.items():
+        for reports, chance in result.items():
             for report, more in rows[item].items():
                 key = tuple(sorted((*reports, report)))
                 longer[key] = longer.get(key, 0) + chance * more
-        found = longer
-    return found
+        result = longer
+    return result
 
 
 def compare(
@@ -114,8 +114,8 @@ def compare(
                 limits[w] = allowed(w)
             epsilon, delta = limits[w]
             if delta > 0.0:
-                found = _excess(table[i], table[j] + slack, epsilon)
-                tally.compared(f"data {names[i]} and {names[j]}: delta", found, delta, w)
+                outcome = _excess(table[i], table[j] + slack, epsilon)
+                tally.compared(f"data {names[i]} and {names[j]}: delta", outcome, delta, w)
                 continue
             tally.pairs += 1
             loss, where = _loss(table[i], table[j] + slack)

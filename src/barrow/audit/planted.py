@@ -21,17 +21,17 @@ from barrow.audit.verdict import Planted
 from barrow.engines import counts as engine_counts
 from barrow.engines import memory
 from barrow.errors import BarrowError
-from barrow.ledger import opened, spending
+from barrow.ledger import cells, charges, opened
+from barrow.ledger import promises as ledger_promises
 from barrow.mechanisms import additive, itemwise, linear, reduction, statistics
 from barrow.mechanisms.user_level import ball, noise, subsets
 from barrow.noise import Center, lazy_uniform
-from barrow.noise.additive import edges, knorm, rounded, variates
+from barrow.noise.additive import graph_noise, knorm, rounded, variates
 from barrow.noise.counts import binomial
 from barrow.noise.source import SeededSource
 from barrow.numerics import limits
-from barrow.policy import RecordMap
-from barrow.privacy import definitions
-from barrow.queries import base, holders, quantised
+from barrow.promises import RecordMap, definitions
+from barrow.queries import holders, quantised, query
 from barrow.randomisers import matrix, mixture
 
 Patch = Callable[[Any], Any]
@@ -86,10 +86,10 @@ def try_bug(bug: Bug) -> Planted:
     """
     with planted(bug):
         try:
-            found = CASES[bug.case]()
+            result = CASES[bug.case]()
         except BarrowError as error:
             return Planted(bug.name, True, f"{bug.case}: refused, {error.problem}")
-    wrong = next((f for f in found if not f.passed), None)
+    wrong = next((f for f in result if not f.passed), None)
     return Planted(bug.name, wrong is not None, "" if wrong is None else f"{wrong.mechanism} ({wrong.model})")
 
 
@@ -118,8 +118,8 @@ def _half_scale(draw: Any) -> Any:
 
 def _scaled_constants(lipschitz: float, span: float) -> Patch:
     return _after(
-        lambda found: [
-            replace(c, lipschitz_upper=c.lipschitz_upper * lipschitz, range_upper=c.range_upper * span) for c in found
+        lambda result: [
+            replace(c, lipschitz_upper=c.lipschitz_upper * lipschitz, range_upper=c.range_upper * span) for c in result
         ]
     )
 
@@ -169,9 +169,9 @@ def _smaller_shape(init: Any) -> Any:
 
 def _truth_in_eight(from_items: Any) -> Any:
     def broken(self: Any, ids: Any, *, source: Any = None) -> Any:
-        found = from_items(self, ids, source=source)
+        result = from_items(self, ids, source=source)
         truth = self.space._ids(ids).ravel()
-        return np.where(found == (truth + 1) % self.space.items, truth, found)
+        return np.where(result == (truth + 1) % self.space.items, truth, result)
 
     return broken
 
@@ -196,26 +196,26 @@ def _biased_bits(by_bits: Any) -> Any:
     return broken
 
 
-def _half_price(found: Any) -> Any:
-    true = found.definition
+def _half_price(result: Any) -> Any:
+    true = result.definition
     half = definitions.Emd(true.alpha / 2, true.delta, model=true.model.value, bounded=true.bounded)
-    return replace(found, definition=half, worst_case=None)
+    return replace(result, definition=half, worst_case=None)
 
 
 def _in_order(randomise: Any) -> Any:
     """The reports of a person are listed in the order of the items: who reads them can link them."""
 
     def broken(self: Any, ids: Any, *, source: Any = None) -> Any:
-        drawn = self.randomiser.from_items(np.asarray(ids).ravel(), source=source)
-        labels = [self.randomiser.report_labels[i] for i in drawn.tolist()]
-        found = itemwise.ItemReports(
+        sample = self.randomiser.from_items(np.asarray(ids).ravel(), source=source)
+        labels = [self.randomiser.report_labels[i] for i in sample.tolist()]
+        item_reports = itemwise.ItemReports(
             tuple(self.randomiser.report_labels),
-            np.bincount(drawn, minlength=self.randomiser.reports),
+            np.bincount(sample, minlength=self.randomiser.reports),
             self.event,
             True,
         )
-        object.__setattr__(found, "sorted_list", lambda: labels)
-        return found
+        object.__setattr__(item_reports, "sorted_list", lambda: labels)
+        return item_reports
 
     return broken
 
@@ -232,7 +232,7 @@ def _one_item(event: Any) -> Any:
 
 
 def _times(factor: float | Fraction) -> Patch:
-    return _after(lambda found: found * factor)
+    return _after(lambda result: result * factor)
 
 
 def _longer_edges(init: Any) -> Any:
@@ -242,8 +242,8 @@ def _longer_edges(init: Any) -> Any:
     return broken
 
 
-def _flat_cones(found: Any) -> Any:
-    signs = found[0]
+def _flat_cones(result: Any) -> Any:
+    signs = result[0]
     return signs, tuple(4 if row[0] == 0 else 1 for row in signs)
 
 
@@ -265,14 +265,48 @@ def _raised(bits: int) -> Patch:
 
 
 _NOISE = additive.AdditiveNoise
-_QUERY = base.Query
+_QUERY = query.Query
 _half_range = _scaled_constants(1.0, 0.5)
-_one_sided = _after(lambda found: replace(found, values=np.abs(found.values)))
-_divided_twice = _after(lambda found: (found[0], found[1] ** 2))
-_half_claim = _after(lambda found: type(found)(found.alpha0_upper / 2, 0, 0, 0))
-_smaller = _after(lambda found: (found[0], found[1] / 2))
-_first_only = _after(lambda found: found // 2)
-_committed_only = _after(lambda found: found[1:])
+_one_sided = _after(lambda result: replace(result, values=np.abs(result.values)))
+_divided_twice = _after(lambda result: (result[0], result[1] ** 2))
+_half_claim = _after(lambda result: type(result)(result.alpha0_upper / 2, 0, 0, 0))
+_smaller = _after(lambda result: (result[0], result[1] / 2))
+_first_only = _after(lambda result: result // 2)
+
+
+def _largest_only(shipped: Any) -> Any:
+    def add(self: Any, amount: Fraction, parts: Any) -> None:
+        for label in parts:
+            amount = max(Fraction(0), amount - self.cells.get(label, 0))
+        shipped(self, amount, parts)
+
+    return add
+
+
+def _divided(parts: Any) -> Any:
+    return {label: part / len(parts) for label, part in parts.items()}
+
+
+def _presence_alone(shipped: Any) -> Any:
+    def exposure(scope: Any, share: Any, distance: Any, *, presence: Any = None, **options: Any) -> Any:
+        seen = shipped(scope, share, distance, presence=presence, **options)
+        return seen if presence is None else replace(seen, reach=presence)
+
+    return exposure
+
+
+def _all_records(shipped: Any) -> Any:
+    def exposure(scope: Any, share: Any, distance: Any, *, reads: Any = None, **options: Any) -> Any:
+        return shipped(scope, share, distance, reads=None if scope is None else reads, **options)
+
+    return exposure
+
+
+def _dearest_release(groups: Any, paid: Any, cost: Any, within: Any = None) -> Any:
+    return max((cost([one]) for one in paid), default=Fraction(0))
+
+
+_committed_only = _after(lambda result: result[1:])
 
 BUGS: tuple[Bug, ...] = (
     Bug("half the scale", "Laplace", _NOISE, "draw", _half_scale),
@@ -288,10 +322,10 @@ BUGS: tuple[Bug, ...] = (
     Bug("resampling instead of refining", "Laplace", lazy_uniform.LazyUniform, "reach", _resampled),
     Bug("too short a radius (l2)", "l2", knorm.GammaRadius, "__init__", _smaller_shape),
     Bug("sphere for ball (linf)", "linf", knorm.GammaRadius, "__init__", _smaller_shape),
-    Bug("surface for cone measure", "l3", knorm, "PowerVariate", lambda f: lambda p, source: f(Fraction(1), source)),
+    Bug("surface for cone measure", "l3", knorm, "PowerVariates", lambda f: lambda n, p, s: f(n, Fraction(1), s)),
     Bug("Laplace noise for the l2 norm", "l2", additive, "rounded_knorm", lambda f: _as_laplace),
-    Bug("cones of a cycle by count, not by volume", "edge noise, cycles", edges, "cones", _after(_flat_cones)),
-    Bug("edges as long as they look on the map", "edge noise", edges.NodeSums, "__init__", _longer_edges),
+    Bug("cones of a cycle by count, not by volume", "edge noise, cycles", graph_noise, "cones", _after(_flat_cones)),
+    Bug("edges as long as they look on the map", "edge noise", graph_noise.NodeSums, "__init__", _longer_edges),
     Bug("the truth now and then", "exponential", matrix.MatrixRandomiser, "from_items", _truth_in_eight),
     Bug("one word for all items", "exponential", matrix.MatrixRandomiser, "from_items", _same_word),
     Bug("an understated alpha0", "matrix", matrix, "worst_triple", _half_claim),
@@ -311,7 +345,14 @@ BUGS: tuple[Bug, ...] = (
     Bug("too large a weight of the own set", "user level subset", subsets, "set_weight", _heavier),
     Bug("a share of all data for a part of them", "promises", RecordMap, "reach_upper", _as_if(RecordMap.FILTER)),
     Bug("a record outside taken for near", "promises", RecordMap, "reach_upper", _as_if(RecordMap.JUMPS)),
-    Bug("budget given back", "ledger", spending, "spent_by", _committed_only),
+    Bug("budget given back", "ledger", charges, "spent_by", _committed_only),
+    Bug("a second release about a month for nothing", "scopes", cells.CellSums, "add", _largest_only),
+    Bug("a pooled release divided by its months", "scopes", cells, "_cells", _after(_divided)),
+    Bug("presence at h in pooled months", "scopes", ledger_promises, "exposure", _presence_alone),
+    Bug("two months at the larger", "scopes", cells, "_largest", lambda f: lambda k, amounts: f(1, amounts)),
+    Bug("a share of all records for a month of them", "scopes", ledger_promises, "exposure", _all_records),
+    Bug("groups that do not add up", "scopes", charges, "worst_atom", lambda f: _dearest_release),
+    Bug("half of each mu in quadrature", "scopes", charges, "_square_at", _after(lambda s: s / 4)),
     Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
     Bug("replayable noise called private", "samplers", SeededSource, "private", lambda f: property(lambda self: True)),
     Bug("a weight beyond its table", "limits", holders, "TABLE_BITS", _raised(62)),

@@ -9,6 +9,7 @@ from fractions import Fraction
 from barrow.audit.verdict import Finding, Tally
 from barrow.numerics import float_up
 from barrow.questions import Mean
+from barrow.questions.prices import charges
 from barrow.spaces import Line
 from barrow.study import Data, Study
 
@@ -47,8 +48,8 @@ def _audit(name: str, options: dict[str, str], view: View) -> Finding:
             data=Data("visits.csv", user="uid", items="km", **options),  # type: ignore[arg-type]
         )  # fmt: skip
         plan = study.plan(Mean(noise="laplace", definition="emd"))
-        (kept,), (charged,) = study.policy.kept, plan.charges()
-        share, far = kept.promise.share, kept.promise.share * kept.distance * 4
+        (satisfied,), (charged,) = study.policy.satisfied, charges(plan)
+        share, far = satisfied.promise.share, satisfied.promise.share * satisfied.distance * 4
         inside = [x for x in _PLACES if x <= 4 or "outside" in options]
         for records, others in itertools.product(itertools.product(inside, repeat=3), repeat=2):
             moves = [abs(a - b) for a, b in zip(records, others, strict=True)]

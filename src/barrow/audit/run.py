@@ -28,9 +28,9 @@ def audit_all(
     say = progress or (lambda line: None)
     findings: list[Finding] = []
     for name in names:
-        found = CASES[name]()
-        findings += found
-        say(f"{name}: {sum(f.pairs for f in found):,} pairs, {sum(f.wrong for f in found):,} violations")
+        result = CASES[name]()
+        findings += result
+        say(f"{name}: {sum(f.pairs for f in result):,} pairs, {sum(f.wrong for f in result):,} violations")
     tried: list[Planted] = []
     if planted:
         for bug in BUGS:

@@ -17,8 +17,8 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_up
-from barrow.privacy import Guarantee
-from barrow.spaces.base import Floats
+from barrow.promises import Guarantee
+from barrow.spaces.space import Floats
 
 MOST_EPSILON = 3.0
 """At a larger allowed privacy loss sampling sees next to nothing."""
@@ -85,8 +85,8 @@ def audit_mechanism(
     >>> noise = linear_noise(query, 2, users=1)
     >>> def draw(user):
     ...     return noise.draw(UserCounts.of_users(line, [user]).center(query)).values
-    >>> found = audit_mechanism(draw, price(noise.event), [0], [9], distance="9/10", draws=400)
-    >>> found.passed, found.informative
+    >>> result = audit_mechanism(draw, price(noise.event), [0], [9], distance="9/10", draws=400)
+    >>> result.passed, result.informative
     (True, True)
     """
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 100:

@@ -23,10 +23,10 @@ from barrow.audit.pairs import User, compare, known_distances
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
-from barrow.noise import Center, Source
+from barrow.noise import Center, RandomSource
 from barrow.noise.source import SeededSource, Words
 from barrow.queries import Query
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _DRAWS, _RARE = 1500, 1e-6
 _CUT = Fraction(1, 2**20)
@@ -44,12 +44,12 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
     centers = [UserCounts.of_users(query.space, [user]).center(query) for user in users]
     answers = [tuple(c.exact_entry(j) for j in range(noise.dimension)) for c in centers]
     # Users with the same answer have the same distribution: it is followed once.
-    found = {
+    result = {
         answer: distribution(lambda source, c=c, i=i: _side(noise, c, source, i), cut=_CUT, continuations=2)  # type: ignore[misc]
         for i, (answer, c) in enumerate(dict(zip(answers, centers, strict=True)).items())
     }
-    distributions: list[Any] = [found[answer].chances for answer in answers]
-    left = max(float(each.left) for each in found.values())
+    distributions: list[Any] = [result[answer].chances for answer in answers]
+    left = max(float(each.left) for each in result.values())
 
     def allowed(_: float) -> tuple[float, float]:
         return epsilon, 0.0
@@ -67,13 +67,13 @@ def audit_half_sphere(name: str, noise: BallNoise, query: Query, users: Sequence
     return tally.finding()
 
 
-class _Coins(Source):
+class _Coins(RandomSource):
     """The first two words, which decide the side, from one source; those of the direction from a fixed one.
 
     Whatever the direction is, one sign is chosen so that the point lies on the side that was decided.
     """
 
-    def __init__(self, source: Source, seed: int) -> None:
+    def __init__(self, source: RandomSource, seed: int) -> None:
         self._source, self._left, self._rest = source, 2, SeededSource(seed)
 
     @property
@@ -85,17 +85,17 @@ class _Coins(Source):
         """The next words."""
         first = min(self._left, count)
         self._left -= first
-        found = [self._source.words(first)] if first else []
-        return np.concatenate([*found, self._rest.words(count - first)]) if count > first else found[0]
+        results = [self._source.words(first)] if first else []
+        return np.concatenate([*results, self._rest.words(count - first)]) if count > first else results[0]
 
 
-def _side(noise: BallNoise, center: Center, source: Source, seed: int) -> int:
+def _side(noise: BallNoise, center: Center, source: RandomSource, seed: int) -> int:
     """On which side of the middle a report lies: of several outputs as seen from the user's own answer."""
-    drawn = noise.draw(center, _Coins(source, seed))
+    sample = noise.draw(center, _Coins(source, seed))
     own = [center.exact_entry(j) - m for j, m in enumerate(noise.middle)]
     if not any(own) or noise.dimension == 1:
         own = [Fraction(1), *own[1:]]
-    report = [int(k) * noise.grid - m for k, m in zip(drawn.integers.tolist(), noise.middle, strict=True)]
+    report = [int(k) * noise.grid - m for k, m in zip(sample.integers.tolist(), noise.middle, strict=True)]
     total = sum((a * b for a, b in zip(own, report, strict=True)), Fraction(0))
     return 1 if total > 0 else -1
 
@@ -104,12 +104,12 @@ def _uniform_on_side(tally: Tally, noise: BallNoise, center: Center) -> None:
     """|<u, v>|/|v| of a report's direction u, squared, is a Beta(1/2, (d - 1)/2) variate, whatever v is."""
     own = np.array([float(center.exact_entry(j) - m) for j, m in enumerate(noise.middle)])
     middle, source = np.array([float(m) for m in noise.middle]), SeededSource(11)
-    drawn = np.array([noise.draw(center, source).values for _ in range(_DRAWS)]) - middle
-    lengths = np.linalg.norm(drawn, axis=1)
-    tally.draws += len(drawn)
+    sample = np.array([noise.draw(center, source).values for _ in range(_DRAWS)]) - middle
+    lengths = np.linalg.norm(sample, axis=1)
+    tally.draws += len(sample)
     if np.abs(lengths - float(noise.length)).max() > 2.0 * float(noise.grid) * math.sqrt(noise.dimension):
         tally.violation("a report is not as long as it must be", 1, 0)
-    squares = (drawn @ own) ** 2 / (lengths**2 * float(own @ own))
+    squares = (sample @ own) ** 2 / (lengths**2 * float(own @ own))
     if heavy.stats.kstest(squares, heavy.stats.beta(0.5, (noise.dimension - 1) / 2.0).cdf).pvalue < _RARE:
         tally.violation("a report is not uniform on its side", 1, 0)
 
@@ -141,16 +141,16 @@ def _has_its_density(tally: Tally, noise: QueryNoise, facets: Floats) -> None:
     """The norm of the noise is a Gamma(d) variate; its points on the unit sphere are those of a box, cut to K."""
     d, source = noise.dimension, SeededSource(5)
     zero = Center.from_fractions([Fraction(0)] * d)
-    drawn = np.array([noise.draw(zero, source).values for _ in range(_DRAWS)]) / float(noise.scale)
-    norms = np.abs(drawn @ facets.T).max(axis=1)
-    tally.draws += len(drawn)
+    sample = np.array([noise.draw(zero, source).values for _ in range(_DRAWS)]) / float(noise.scale)
+    norms = np.abs(sample @ facets.T).max(axis=1)
+    tally.draws += len(sample)
     radius = heavy.stats.kstest(norms, heavy.stats.gamma(d).cdf).pvalue
     # A second way to the same directions: uniform points of a box around K, those of K kept, divided by their norm.
     reach = noise.reach_upper
     box = (SeededSource(6).words(64 * _DRAWS * d).astype(np.float64) / 2.0**63 - 1.0).reshape(-1, d) * reach
     inside = np.abs(box @ facets.T).max(axis=1)
-    kept = box[inside <= 1.0] / inside[inside <= 1.0, None]
-    unit = drawn / norms[:, None]
-    directions = [heavy.stats.ks_2samp(unit[:, j], kept[:, j]).pvalue for j in range(d)]
+    subset = box[inside <= 1.0] / inside[inside <= 1.0, None]
+    unit = sample / norms[:, None]
+    directions = [heavy.stats.ks_2samp(unit[:, j], subset[:, j]).pvalue for j in range(d)]
     if min(radius, *directions) < _RARE:
         tally.violation("radius or direction of the noise are not those of its density", 1, 0)

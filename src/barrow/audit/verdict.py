@@ -14,16 +14,16 @@ class Violation:
     Attributes:
         what: In words: which data sets, or which draw.
         distance: The earth mover's distance of the pair, 0 where there is none.
-        found: The privacy loss (or the delta) that was found.
+        value: The privacy loss (or the delta) that was found.
         allowed: What the guarantee allows.
 
-    >>> Violation("users (0,) and (1,)", 0.5, 1.25, 1.0).found
+    >>> Violation("users (0,) and (1,)", 0.5, 1.25, 1.0).value
     1.25
     """
 
     what: str
     distance: float
-    found: float
+    value: float
     allowed: float
 
 
@@ -85,18 +85,18 @@ class Tally:
         self.used = 0.0
         self._violations: list[Violation] = []
 
-    def violation(self, what: str, found: float, allowed: float, distance: float = 0.0) -> None:
+    def violation(self, what: str, result: float, allowed: float, distance: float = 0.0) -> None:
         """Notes one violation."""
         self.wrong += 1
         if len(self._violations) < self.MOST:
-            self._violations.append(Violation(what, float(distance), float(found), float(allowed)))
+            self._violations.append(Violation(what, float(distance), float(result), float(allowed)))
 
-    def compared(self, what: str, found: float, allowed: float, distance: float = 0.0, slack: float = 0.0) -> None:
+    def compared(self, what: str, result: float, allowed: float, distance: float = 0.0, slack: float = 0.0) -> None:
         """One more pair: the share of what is allowed that it uses; a violation beyond rounding and ``slack``."""
         self.pairs += 1
-        self.used = max(self.used, float(found) / allowed if allowed > 0.0 else 0.0)
-        if found > allowed * (1.0 + NEAR) + slack:
-            self.violation(what, found, allowed, distance)
+        self.used = max(self.used, float(result) / allowed if allowed > 0.0 else 0.0)
+        if result > allowed * (1.0 + NEAR) + slack:
+            self.violation(what, result, allowed, distance)
 
     def finding(self) -> Finding:
         """What was found."""
@@ -176,7 +176,7 @@ class Verdict:
         ]
         for f in self.findings:
             rows += [
-                f"! {f.mechanism} ({f.model}): {v.what}: {v.found:.6g} where {v.allowed:.6g} is allowed"
+                f"! {f.mechanism} ({f.model}): {v.what}: {v.value:.6g} where {v.allowed:.6g} is allowed"
                 for v in f.violations
             ]
         rows += [f"! planted and not caught: {p.name}" for p in self.planted if not p.caught]

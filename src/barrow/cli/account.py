@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import click
+from rich.table import Table
 
+from barrow.accounting import PaperNote, calibrate_shuffle, inner_alpha_for, paper_note, parse_randomiser, reports_of
 from barrow.cli.numbers import Whole
+from barrow.cli.screen import Screen
 from barrow.cli.study_options import output_options
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
@@ -52,23 +57,12 @@ def account(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Say what a shuffled release may cost: the largest safe alpha0, by method.
+    """Compute the largest safe alpha0 of a shuffled release, by each method.
 
     Each item goes through an alpha0-d_X-DP randomiser and the reports are released as a multiset. The answer is the
     largest alpha0 for which that is (alpha, delta)-EMD-DP, at every distance, with what no method can exceed. With
     --unbounded --samples S the same for users of any size, from each of whom S items are drawn with replacement.
     """
-    from fractions import Fraction
-
-    from barrow.accounting import (
-        PaperNote,
-        calibrate_shuffle,
-        inner_alpha_for,
-        paper_note,
-        parse_randomiser,
-        reports_of,
-    )
-
     count = _count(items, samples, unbounded)
 
     if model == "local" and users is not None:
@@ -81,7 +75,7 @@ def account(
     known = None if randomiser is None else parse_randomiser(randomiser)
     # The attack behind the limit chooses the items of one user, which samples do not let it do.
     inner = Fraction(inner_alpha_for(alpha, count)) if unbounded else None
-    found = calibrate_shuffle(
+    result = calibrate_shuffle(
         alpha if inner is None else inner,
         delta,
         reports=reports,
@@ -90,20 +84,20 @@ def account(
         randomiser=known,
         limit=not unbounded,
     )
-    paper = PaperNote(None, None, ()) if unbounded else paper_note(found, alpha, delta, users=users or 1, items=count)
+    paper = PaperNote(None, None, ()) if unbounded else paper_note(result, alpha, delta, users=users or 1, items=count)
     if as_json:
         more = {} if inner is None else {"samples": count, "inner_alpha": float(inner)}
-        echo_json(found.to_json() | {"reports": reports, "paper": paper.to_json()} | more)
+        echo_json(result.to_json() | {"reports": reports, "paper": paper.to_json()} | more)
         return
     if quiet:
-        echo(f"{found.alpha0:.12g}")
+        echo(f"{result.alpha0:.12g}")
         return
     if inner is not None:
         echo(
             f"{count:,} items are drawn from each user, so users may hold any number: the release on the samples may "
             f"have alpha = {_digits(float(inner))} (bounded), which is alpha = {alpha} (unbounded)."
         )
-    _print(found, paper, reports)
+    _print(result, paper, reports)
 
 
 def _count(items: int | None, samples: int | None, unbounded: bool) -> int:
@@ -131,32 +125,26 @@ def _digits(value: float | None, missing: str = "does not apply", *, up: bool = 
     """Six significant digits, cut and not rounded, so that what is printed may be typed; a limit is rounded up."""
     if value is None:
         return missing
-    from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
-
     context = Context(prec=6, rounding=ROUND_CEILING if up else ROUND_FLOOR)
     return f"{context.create_decimal(Decimal(repr(value))).normalize():g}"
 
 
-def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
-    from rich.table import Table
-
-    from barrow.cli.screen import Screen
-
+def _print(calibration: Calibration, paper: PaperNote, reports: int) -> None:
     table = Table(title=f"Largest safe alpha0, {reports:,} reports in the shuffle", title_justify="left")
     table.add_column("method")
     table.add_column("alpha0", justify="right")
     table.add_column("")
     for name, words in _WORDS.items():
-        if name not in found.methods:
+        if name not in calibration.methods:
             continue
-        value = found.composition if name == "per_report_composition" else found.methods[name]
-        mark = "<- use this" if name == found.method else ""
+        value = calibration.composition if name == "per_report_composition" else calibration.methods[name]
+        mark = "<- use this" if name == calibration.method else ""
         table.add_row(words, _digits(None if value is None else float(value)), mark)
     table.add_section()
-    if found.limit_black_box is not None:
+    if calibration.limit_black_box is not None:
         table.add_row(
             "an attack breaks the promise from",
-            _digits(found.limit_black_box, up=True),
+            _digits(calibration.limit_black_box, up=True),
             "limit of any black-box method",
         )
         table.add_row("the paper's closed formula", _digits(paper.closed_formula), "do not use")
@@ -165,5 +153,5 @@ def _print(found: Calibration, paper: PaperNote, reports: int) -> None:
     console.print(table)
     for warning in paper.warnings:
         console.print(f"Warning: {warning}")
-    if found.method == "per_report_composition":
+    if calibration.method == "per_report_composition":
         console.print("Nothing better than composition can be certified for these numbers.")

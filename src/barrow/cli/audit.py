@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import click
 
+from barrow.audit import CASES, audit_all, audit_study
 from barrow.cli.main import tell
 from barrow.cli.terminal import echo, echo_json
+from barrow.numerics.exact import exact, nearest_float
+from barrow.study import read_study
+from barrow.study.bars import bars
 
 
 @click.command()
@@ -13,6 +17,7 @@ from barrow.cli.terminal import echo, echo_json
 @click.option("--all", "everything", is_flag=True, help="Every mechanism and model, and every planted bug.")
 @click.option("--only", multiple=True, help="One audit by its name (may be given more than once).")
 @click.option("--planted/--no-planted", default=True, show_default=True, help="Plant bugs, too: each must be caught.")
+@click.option("--minutes", "typed", help="Of a study: about how long it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 @click.option("--summary", is_flag=True, help="End with one line of JSON: the counts.")
 @click.pass_context
@@ -22,6 +27,7 @@ def audit(
     everything: bool,
     only: tuple[str, ...],
     planted: bool,
+    typed: str | None,
     as_json: bool,
     summary: bool,
 ) -> None:
@@ -34,22 +40,19 @@ def audit(
 
     \b
     Example:
-      barrow audit study.toml
+      barrow audit study.toml --minutes 2
       barrow audit --all
     """  # noqa: D301  (click reads the backspace)
     if study is not None:
-        from barrow.audit import audit_study
-        from barrow.study import read_study
-
-        found = audit_study(read_study(study))
+        minutes = None if typed is None else nearest_float(exact(typed, "--minutes"))
+        with bars():
+            result = audit_study(read_study(study), minutes=minutes, tell=lambda line: echo(line, err=True))
         if as_json:
-            echo_json({"findings": [finding.to_json() for finding in found]})
+            echo_json({"findings": [finding.to_json() for finding in result]})
         else:
-            echo("\n".join(line for finding in found for line in finding.lines()))
+            echo("\n".join(line for finding in result for line in finding.lines()))
             echo("An audit can only find mistakes; passing it is not a proof.")
-        ctx.exit(0 if all(finding.passed for finding in found) else 1)
-    from barrow.audit import CASES, audit_all
-
+        ctx.exit(0 if all(finding.passed for finding in result) else 1)
     if not everything and not only:
         raise click.UsageError(f"Name a study file, say --all, or --only one of: {', '.join(CASES)}.")
     quiet = as_json or not everything

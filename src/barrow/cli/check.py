@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -19,7 +20,7 @@ from barrow.errors import ParameterError
 @click.option("--examples", type=Whole(0, 100), default=5, show_default=True, help="How many bad rows to show.")
 @output_options
 def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, examples: int, **flags: Any) -> None:
-    """Look for records that a release would refuse. The output is PRIVATE: it shows counts and values.
+    """Find records that a release would refuse. The output is PRIVATE: it shows counts and values.
 
     Exits with 1 if the records cannot be used as they are.
 
@@ -36,14 +37,12 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
         raise ParameterError(
             "No source is named.", allowed="a file, a pattern or a table", fix="barrow check visits.csv …"
         )
+    space, odd = (study.space.records_space, {}) if data.number is None else data.number.reads(study.space)
     report = data.engine().check(
-        data.source,
-        data.columns,
-        study.space.records_space,
-        unknown=data.unknown,
-        users=study.users,
-        examples=examples,
+        data.source, data.columns, space, users=study.users, examples=examples, **{"unknown": data.unknown, **odd}
     )
+    if data.number is not None and data.number.kind == "count":  # what the records hold is not asked
+        report = replace(report, lost_items=0, examples=(), advice=())
     tell(as_json, quiet, report.to_json(), "usable" if report.usable else "not usable", str(report))
     if not report.usable:
         raise SystemExit(1)

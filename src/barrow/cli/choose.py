@@ -6,13 +6,15 @@ import sys
 from fractions import Fraction
 
 import click
+from rich.table import Table
 
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
+from barrow.cli.screen import Screen
 from barrow.cli.terminal import echo
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
-from barrow.policy import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
+from barrow.promises import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
 from barrow.spaces import Space, parse_space, units_of
 from barrow.study import Study, read_study, write_study
 
@@ -39,7 +41,7 @@ def choose(
     """Turn promises in plain words into alpha.
 
     A promise says: if SHARE of a person's data had been DISTANCE elsewhere, nobody can tell beyond EPSILON.
-    Without options, the questions are asked one by one.
+    Without options, barrow asks for each of them.
 
     \b
     Example:
@@ -75,7 +77,7 @@ def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple
     space_text = space_text or click.prompt("Where do items live (e.g. earth, line(low=0, high=100))", default="earth")
     space = _space(space_text)
     units = ", ".join(units_of(space)) or "a share of the largest distance"
-    asked = list(promises)
+    requests = list(promises)
     while True:
         share = click.prompt("Which share of a person's data might have been different", default="1 day of 30")
         distance = click.prompt(f"How far away might it have been ({units})")
@@ -83,31 +85,27 @@ def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple
             "Largest acceptable epsilon (0.2: a 50 % suspicion grows to at most 55 %)", default="0.2"
         )
         Policy(space, [Promise(share, distance, epsilon)])
-        asked.append(f"{share}, {distance}, {epsilon}")
+        requests.append(f"{share}, {distance}, {epsilon}")
         if not click.confirm("Another promise?", default=False):
             break
     delta = click.prompt("By how much more often a guess may be right than promised (0: never)", default=delta)
-    return space_text, tuple(asked), delta
+    return space_text, tuple(requests), delta
 
 
 def _show(policy: Policy, users: int | None, save: str | None) -> None:
-    from rich.table import Table
-
-    from barrow.cli.screen import Screen
-
     console = Screen()
     table = Table(box=None, pad_edge=False)
     for name in ("share", "moved by", "EMD", "asked ε", "got ε", "50 % grows to", ""):
         table.add_column(name, justify="left" if name in ("share", "") else "right", no_wrap=True)
-    for kept in policy.kept:
+    for satisfied in policy.satisfied:
         table.add_row(
-            "all data" if kept.promise.share == 1 else kept.promise.share_text,
-            describe_distance(kept.promise, policy.space),
-            f"{float(kept.emd):.3g}",
-            f"{float(kept.promise.epsilon):.3g}",
-            f"{kept.epsilon_got:.3g}",
-            f"≤ {percent_up(odds_upper(kept.epsilon_got, float_up(policy.delta)))}",
-            "← binds" if kept.binds else "",
+            "all data" if satisfied.promise.share == 1 else satisfied.promise.share_text,
+            describe_distance(satisfied.promise, policy.space),
+            f"{float(satisfied.emd):.3g}",
+            f"{float(satisfied.promise.epsilon):.3g}",
+            f"{satisfied.epsilon_got:.3g}",
+            f"≤ {percent_up(odds_upper(satisfied.epsilon_got, float_up(policy.delta)))}",
+            "← binds" if satisfied.binds else "",
         )
     console.print(table)
     space = policy.space

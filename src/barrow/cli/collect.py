@@ -15,7 +15,19 @@ from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import make_study, output_options
 from barrow.cli.terminal import echo
+from barrow.collect import Client
+from barrow.collect.analyser import analyse as analysed
+from barrow.collect.analyser import analyse_reports, collect_reports
+from barrow.collect.card import make_card, planned_card, read_card
+from barrow.collect.collector import Collector
+from barrow.collect.issuer import Invitations, Issuer
+from barrow.collect.keys import key_file, new_key, public_bytes, public_of, read_key, unb64, write_key
+from barrow.collect.operating import operator_secret
+from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
+from barrow.collect.stores import open_store
+from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
+from barrow.ledger import Ledger
 from barrow.spaces.product import columns_of
 
 _CARD = click.argument("card_file", metavar="CARD", type=click.Path())
@@ -34,7 +46,7 @@ _OPERATOR = click.option(
 
 @click.group()
 def collect() -> None:
-    """Collect from people who trust nobody: cards, collector, shuffler, analyser.
+    """Collect over the network: cards, collector, shuffler, analyser.
 
     Example:  barrow collect init study.toml --address https://reports.example.org
     """
@@ -46,7 +58,7 @@ collect.add_command(invite)
 
 @collect.command(short_help="Write a signed card, and the keys that go with it.")
 @click.argument("study_file", metavar="STUDY", type=click.Path())
-@click.option("--question", "asked", metavar="NAME", help="Which question; the only one by default.")
+@click.option("--question", "question", metavar="NAME", help="Which question; the only one by default.")
 @click.option("--address", required=True, metavar="URL", help="Where reports go, or who gives out card and tokens.")
 @click.option("--shuffler", metavar="URL", help="Where messages go (shuffle studies).")
 @click.option("--attested", is_flag=True, help="No tokens: your front end signs what each person sends.")
@@ -63,7 +75,7 @@ collect.add_command(invite)
 @KEYS
 @output_options
 def init(
-    study_file: str, asked: str | None, address: str, shuffler: str | None, attested: bool, invitations: int,
+    study_file: str, question: str | None, address: str, shuffler: str | None, attested: bool, invitations: int,
     public: tuple[str, ...], days: int, out: str, keys: str, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Write a card for one question of STUDY, and the private keys (files 0600) of parties that gave no --public key.
@@ -73,32 +85,28 @@ def init(
       barrow collect init study.toml --question mood --address https://reports.example.org
       barrow collect init study.toml --address … --shuffler … --public analyser-….public --public shuffler-….public
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.card import make_card
-    from barrow.collect.keys import key_file, new_key, public_bytes, public_of, read_key, write_key
-    from barrow.collect.words import answered_by
-
     study = make_study(study_file)
     shuffled = study.model.value == "shuffle"
     names = ["signer", *(["analyser", "shuffler"] if shuffled else []), "front" if attested else "issuer"]
     given = public_of(public, names[1:])
-    made = {name: new_key(name) for name in names if name not in given}
+    built = {name: new_key(name) for name in names if name not in given}
     folder = Path(keys)
     known = (folder / "signer.key").exists()
     if known:  # one publisher signs many cards
-        made["signer"] = read_key(folder / "signer.key", "signer")
-    parties = {("mixer" if name == "shuffler" else name): key for name, key in {**made, **given}.items()}
-    card = make_card(study, asked, address=address, shuffler=shuffler, days=days, **parties)
+        built["signer"] = read_key(folder / "signer.key", "signer")
+    parties = {("mixer" if name == "shuffler" else name): key for name, key in {**built, **given}.items()}
+    card = make_card(study, question, address=address, shuffler=shuffler, days=days, **parties)
     place = Path(out) / card.name
     make_folder(folder, 0o700)
     make_folder(Path(out), 0o755)
     written: dict[str, str] = {}
-    for name, key in made.items():
+    for name, key in built.items():
         file = folder / "signer.key" if name == "signer" else key_file(folder, name, public_bytes(key))
         if not (name == "signer" and known):
             write_key(key, file)
         written[name] = str(file)
     place.write_text(card.text, encoding="utf-8")
-    if "issuer" in made:
+    if "issuer" in built:
         written["invitations"] = str(write_invitations(folder, card.digest, invitations or card.people))
     told = {"card": str(place), "digest": card.digest, "keys": written, "browsers": card.everywhere}
     lines = [f"Wrote {place}, valid for {days} days.", *(f"  {name:12} {file}" for name, file in written.items())]
@@ -117,24 +125,22 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
     Example:
       barrow collect card card-0123456789abcdef.json --explain
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.card import planned_card
-    from barrow.collect.words import answered_by, card_text
-
-    found = _card(card_file)
-    found.check_time()
-    told = {"card": found.digest, "survey": planned_card(found).digest, "model": found.model, "people": found.people,
-            "messages": found.messages, "epsilon": float(found.epsilon), "signer": found.signer,
-            "browsers": found.everywhere}  # fmt: skip
-    lines = [f"{found.name}: whole, signed, valid; a client can prove ε = {float(found.epsilon):.4g} a person."]
-    lines += [f"Answered by: {answered_by(found)}.", f"Signed by {found.signer}"]
-    tell(as_json, quiet, told, found.digest, *([card_text(found)] if explained else lines))
+    result = _card(card_file)
+    result.check_time()
+    told = {"card": result.digest, "survey": planned_card(result).digest, "model": result.model,
+            "people": result.people,
+            "messages": result.messages, "epsilon": float(result.epsilon), "signer": result.signer,
+            "browsers": result.everywhere}  # fmt: skip
+    lines = [f"{result.name}: whole, signed, valid; a client can prove ε = {float(result.epsilon):.4g} a person."]
+    lines += [f"Answered by: {answered_by(result)}.", f"Signed by {result.signer}"]
+    tell(as_json, quiet, told, result.digest, *([card_text(result)] if explained else lines))
 
 
 @collect.command(short_help="Answer a card as one person.")
 @_CARD
 @click.argument("items", required=False, type=click.Path())
 @click.option("--memory", required=True, type=click.Path(), help="The file that remembers this person's answers.")
-@click.option("--limit", help="What all answers together may cost this person (ε); asked for once.")
+@click.option("--limit", help="The most ε that all answers together may cost this person; needed once.")
 @click.option("--invitation", help="The code that lets this person have tokens.")
 @click.option("--signer", help="The public key that must have signed the card.")
 @click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
@@ -143,18 +149,16 @@ def answer(
     card_file: str, items: str | None, memory: str, limit: str | None, invitation: str | None, signer: str | None,
     unknown: Any, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    """Randomise one person's ITEMS (one JSON value a line) and send them; after a failure the same goes out again.
+    """Randomise one person's ITEMS (one JSON value a line) and send them; a failed report is sent again unchanged.
 
     \b
     Example:
       barrow collect answer card.json my_moods.jsonl --memory me.json --limit 10
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect import Client
-
     client = Client(card_file, memory=memory, limit=limit, signer=signer)
     records = columns_of(client.survey.study.space, _lines(items))
     done = client.send(records, unknown=unknown, invitation=invitation)
-    told = {"sent": done, "spent": float(client.wallet.spent), "limit": float(client.wallet.limit or 0)}
+    told = {"sent": done, "spent": float(client.budget.spent), "limit": float(client.budget.limit or 0)}
     sent = f"Sent. Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}."
     tell(as_json, quiet, told, None, sent)
 
@@ -163,7 +167,7 @@ def answer(
 @_CARD
 @click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
 @click.option("--port", type=Whole(0, 65535), default=8700, show_default=True)
-@click.option("--demo", is_flag=True, help="Also serve a page (open it at /#invitation=CODE), and what all say.")
+@click.option("--demo", is_flag=True, help="Also serve a page (at /#invitation=CODE) with a form and the results.")
 @_HOST
 @_RATE
 @_OPERATOR
@@ -179,30 +183,25 @@ def serve(
     Example:
       barrow collect serve card.json --store postgresql://collector@db/reports
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.collector import Collector
-    from barrow.collect.issuer import Invitations, Issuer
-    from barrow.collect.keys import key_file, read_key, unb64
-    from barrow.collect.operating import operator_secret
-    from barrow.collect.stores import open_store
     from barrow.collect.web import run
 
-    found = _card(card_file)
-    found.check_time()
-    if demo and (found.shuffled or not found.everywhere or found.counted != "tokens"):
+    result = _card(card_file)
+    result.check_time()
+    if demo and (result.shuffled or not result.everywhere or result.counted != "tokens"):
         raise ParameterError(
             "The demo page cannot answer this card.", allowed="a local card with tokens that browsers can answer",
             fix=f"barrow collect card {card_file}: it says which clients can",
         )  # fmt: skip
-    issuing, secret = found.counted == "tokens", None if operator is None else operator_secret(operator)
-    key = read_key(key_file(keys, "issuer", unb64(found.admission["key"])), "issuer") if issuing else None
-    book = Invitations(Path(keys) / f"invitations-{found.digest[7:23]}.db", found.digest) if issuing else None
-    issuer = Issuer(found, key, book, rate=rate, operator=secret)
-    if found.shuffled:
+    issuing, secret = result.counted == "tokens", None if operator is None else operator_secret(operator)
+    key = read_key(key_file(keys, "issuer", unb64(result.admission["key"])), "issuer") if issuing else None
+    invitations = Invitations(Path(keys) / f"invitations-{result.digest[7:23]}.db", result.digest) if issuing else None
+    issuer = Issuer(result, key, invitations, rate=rate, operator=secret)
+    if result.shuffled:
         app = issuer.app()
     else:
-        reports, signing = open_store(store, found.survey.digest), issuer if issuing else None
-        app = Collector(found, reports, issuer=signing, rate=rate, demo=demo, operator=secret).app()
-    run(app, host=host, port=port, ready=lambda address: echo(f"Serving {found.name} at {address}", err=True))
+        reports, signing = open_store(store, result.survey.digest), issuer if issuing else None
+        app = Collector(result, reports, issuer=signing, rate=rate, demo=demo, operator=secret).app()
+    run(app, host=host, port=port, ready=lambda address: echo(f"Serving {result.name} at {address}", err=True))
 
 
 @collect.command(short_help="Run the shuffler; or mix what waits, once, and forget it.")
@@ -228,28 +227,25 @@ def shuffle(
       barrow collect shuffle card.json --store pool.db
       barrow collect shuffle card.json --store pool.db --release march.batch
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.keys import key_file, read_key, unb64
-    from barrow.collect.operating import operator_secret
-    from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
     from barrow.collect.web import run
 
-    found = _card(card_file)
-    pool = open_pool(store, found)
-    service = Shuffler(found, pool, rate=rate, operator=None if operator is None else operator_secret(operator))
+    result = _card(card_file)
+    pool = open_pool(store, result)
+    service = Shuffler(result, pool, rate=rate, operator=None if operator is None else operator_secret(operator))
     if out is None:
-        found.check_time()
-        told = f"Shuffling {found.name} at"
+        result.check_time()
+        told = f"Shuffling {result.name} at"
         run(service.app(), host=host, port=port, ready=lambda place: echo(f"{told} {place}", err=True))
         pool.close()
         return
-    key = read_key(key_file(keys, "shuffler", unb64(found.mixing["key"])), "shuffler")
-    head = mix_and_forget(found, pool, out, key)
-    said = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
+    key = read_key(key_file(keys, "shuffler", unb64(result.mixing["key"])), "shuffler")
+    head = mix_and_forget(result, pool, out, key)
+    data = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
     mixed = f"Mixed {head.messages:,} messages into {out} and forgot them; the card is closed."
-    tell(as_json, quiet, said, out, mixed)
+    tell(as_json, quiet, data, out, mixed)
 
 
-@collect.command(short_help="Say what was collected, with a statement and a ledger entry.")
+@collect.command(short_help="Release results from reports, with a statement and a ledger entry.")
 @_CARD
 @click.argument("batch", required=False, type=click.Path())
 @click.option("--store", help="The collector's store (local cards).")
@@ -271,39 +267,31 @@ def analyse(
       barrow collect analyse card.json march.batch --ledger moods.ledger --out march
       barrow collect analyse card.json --store reports.db --ledger moods.ledger --out march
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.analyser import analyse as analysed
-    from barrow.collect.analyser import analyse_reports, gathered_reports
-    from barrow.collect.keys import key_file, read_key, unb64
-    from barrow.collect.stores import open_store
-    from barrow.ledger import Ledger
-
-    found = _card(card_file)
-    if (store is None) != found.shuffled or (batch is None) == found.shuffled:
-        wanted = "march.batch" if found.shuffled else "--store reports.db"
+    result = _card(card_file)
+    if (store is None) != result.shuffled or (batch is None) == result.shuffled:
+        wanted = "march.batch" if result.shuffled else "--store reports.db"
         raise ParameterError(
-            f"The card is of the {found.model} model.", allowed="a batch for a shuffle card, a store for a local one",
-            fix=f"barrow collect analyse {card_file} {wanted} --ledger {found.survey.study.dataset or 'my'}.ledger",
+            f"The card is of the {result.model} model.", allowed="a batch for a shuffle card, a store for a local one",
+            fix=f"barrow collect analyse {card_file} {wanted} --ledger {result.survey.study.dataset or 'my'}.ledger",
         )  # fmt: skip
     if store is not None and not store.startswith("postgres") and not os.path.exists(store):
         raise ParameterError(f"There is no store {store!r}.", allowed="the collector's store", fix="check the path")
     if ledger is None and store is not None:
-        looked = gathered_reports(found, open_store(store, found.survey.digest).texts())
+        looked = collect_reports(result, open_store(store, result.survey.digest).texts())
         _show(looked.result(), as_json, quiet)
         return
     if ledger is None:
         raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")
-    key = read_key(key_file(keys, "analyser", unb64(found.sealing["key"])), "analyser") if found.shuffled else None
-    book = Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, found.survey.study)
+    key = read_key(key_file(keys, "analyser", unb64(result.sealing["key"])), "analyser") if result.shuffled else None
+    state = Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, result.survey.study)
     release = (
-        analysed(found, str(batch), key, ledger=book, out=out, accept_weaker=accept_weaker)
+        analysed(result, str(batch), key, ledger=state, out=out, accept_weaker=accept_weaker)
         if key is not None
-        else analyse_reports(found, open_store(str(store), found.survey.digest).texts(), ledger=book, out=out)
+        else analyse_reports(result, open_store(str(store), result.survey.digest).texts(), ledger=state, out=out)
     )
     written = f"\nWritten to {release.folder}."
     tell(as_json, quiet, msgspec.to_builtins(release.statement), str(release.folder), str(release), written)
 
 
 def _card(path: str) -> Any:
-    from barrow.collect.card import read_card
-
     return read_card(Path(path))

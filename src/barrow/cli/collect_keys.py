@@ -10,27 +10,29 @@ import click
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import output_options
+from barrow.collect.card import read_card
+from barrow.collect.issuer import Invitations, new_invitations
+from barrow.collect.keys import ANOTHER, make_keys
 from barrow.errors import ParameterError
+from barrow.ledger.keys import write_private
 
 KEYS = click.option("--keys", default="keys", show_default=True, type=click.Path(), help="The folder of private keys.")
 
 
-@click.command(short_help="Make a party's keys, on its own machine.")
+@click.command(short_help="Create the keys of one party, on its own machine.")
 @click.option(
     "--role", required=True, type=click.Choice(["analyser", "shuffler", "issuer", "front"]), help="Whose keys."
 )
 @KEYS
 @output_options
 def keys(role: str, keys: str, as_json: bool, quiet: bool) -> None:
-    """Make the keys of one party: a private file (0600) that stays here, and a public one for whoever makes the card.
+    """Create the keys of one party: a private file (0600) that stays here, and a public one for the author of the card.
 
     \b
     Example:
       barrow collect keys --role shuffler
       barrow collect init study.toml --public shuffler-0123456789abcdef.public …   (elsewhere)
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.keys import make_keys
-
     make_folder(Path(keys), 0o700)
     private, public = make_keys(keys, role)
     told = {"role": role, "private": str(private), "public": str(public)}
@@ -52,31 +54,25 @@ def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -
     Example:
       barrow collect invite card-0123456789abcdef.json --people 1000
     """  # noqa: D301  (click reads the backspace)
-    from barrow.collect.card import read_card
-
-    found = read_card(Path(card_file))
-    if found.counted != "tokens":
+    result = read_card(Path(card_file))
+    if result.counted != "tokens":
         raise ParameterError(
             "The card has no tokens: a front end lets people in.", allowed="a card with an issuer",
             fix="barrow collect init without --attested",
         )  # fmt: skip
     make_folder(Path(keys), 0o700)
-    written = write_invitations(Path(keys), found.digest, people or int(found.people))
-    told = {"card": found.digest, "people": people or int(found.people), "invitations": str(written)}
+    written = write_invitations(Path(keys), result.digest, people or int(result.people))
+    told = {"card": result.digest, "people": people or int(result.people), "invitations": str(written)}
     tell(as_json, quiet, told, str(written), f"Wrote {told['people']:,} invitations to {written}: one for each person.")
 
 
 def write_invitations(folder: Path, card: str, people: int) -> Path:
     """New codes in a text for whoever hands them out, and their digests for the issuer."""
-    from barrow.collect.issuer import Invitations, new_invitations
-    from barrow.collect.keys import ANOTHER
-    from barrow.ledger.keys import write_private
-
     codes, name = new_invitations(people), f"invitations-{card[7:23]}"
     write_private(folder / f"{name}.txt", ("\n".join(codes) + "\n").encode(), fix=ANOTHER)
-    book = Invitations(folder / f"{name}.db", card)
-    book.invite(codes)
-    book.close()
+    invitations = Invitations(folder / f"{name}.db", card)
+    invitations.invite(codes)
+    invitations.close()
     return folder / f"{name}.txt"
 
 

@@ -8,8 +8,9 @@ import click
 
 from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
-from barrow.cli.study_options import asked_of, asking_options, output_options
+from barrow.cli.study_options import asking_options, output_options, study_and_questions
 from barrow.cli.terminal import echo, echo_json
+from barrow.render.report.plans import comparison_report
 from barrow.study.bars import bars
 
 
@@ -46,20 +47,20 @@ def compare(
       barrow compare --space 'clustered(shape=[10, 10], r=0.05)' --question histogram --users 10000 --held 1000 \\
         --alpha 25 --delta 1e-9 --eps 1.25
     """  # noqa: D301  (click reads the backspace)
-    study, asked, _ = asked_of(words, file, flags)
+    study, questions, _ = study_and_questions(words, file, flags)
     with bars(False if quiet or as_json else None):
-        found = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in asked]
-    named = [(question.label, one) for question, one in zip(asked, found, strict=True)]
+        results = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in questions]
+    named = [(question.label, one) for question, one in zip(questions, results, strict=True)]
     wrote = write_page(lambda: _page(named, study.dataset), html, opened, "compare.html")
     if as_json:
-        told = [one.to_json() for one in found]
+        told = [one.to_json() for one in results]
         echo_json(told[0] if len(told) == 1 else {"comparisons": told})
         return
-    for question, one in zip(asked, found, strict=True):
+    for question, one in zip(questions, results, strict=True):
         if quiet:
             echo(one.choice.name)
             continue
-        if len(found) > 1:
+        if len(results) > 1:
             echo(f"── {question.label}")
         echo(str(one))
     if not quiet:
@@ -68,7 +69,5 @@ def compare(
         echo("\nNothing was read and nothing was spent. Next: barrow plan")
 
 
-def _page(found: Any, dataset: str | None) -> Any:
-    from barrow.render.report.plans import comparison_report
-
-    return comparison_report(found, dataset=dataset)
+def _page(result: Any, dataset: str | None) -> Any:
+    return comparison_report(result, dataset=dataset)

@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 
 from barrow.cli.main import tell
+from barrow.demo import run_demo
+from barrow.demo.words import lines
 
 
 @click.command()
@@ -29,9 +31,6 @@ def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
       barrow demo --out my-demo
       barrow demo --data shakespeare
     """  # noqa: D301  (click reads the backspace)
-    from barrow.demo import run_demo
-    from barrow.demo.words import lines
-
     result = run_demo(out, data)
     steps = _next_steps(str(result.folder), next(iter(result.shown)), str(result.study.ledger))
     tell(as_json, quiet, result.to_json(), str(result.folder), *lines(result, next_steps=steps))

@@ -6,6 +6,8 @@ import click
 
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
+from barrow.engines import Source
+from barrow.engines.conformance import conformance
 
 
 @click.group()
@@ -29,9 +31,6 @@ def check(source: str, rows: int, as_json: bool, quiet: bool) -> None:
       barrow engines check "postgresql://reader@db.example/shop"
       barrow engines check "spark://local[*]"
     """  # noqa: D301  (click reads the backspace)
-    from barrow.engines import Source
-    from barrow.engines.conformance import conformance
-
     # An engine is asked, not a table: where none is named, any statement opens it.
     bare = "://" in source and not any(f"{name}=" in source for name in ("table", "sql", "path"))
     where = Source.parse(source, sql="SELECT 1 AS uid", acknowledge_sql=True) if bare else source

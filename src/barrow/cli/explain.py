@@ -15,13 +15,13 @@ from barrow.study import read_statement, statement_text
 @click.argument("statement", type=click.Path())
 @output_options
 def explain(statement: str, as_json: bool, quiet: bool) -> None:
-    """Say in numbered steps how a release was made and what it promises.
+    """Explain in numbered steps how a release was made and what it promises.
 
     \b
     Example:
       barrow explain visits-map/statement.json
     """  # noqa: D301  (click reads the backspace)
-    found = read_statement(statement)
-    steps = explain_statement(found).splitlines()
-    told = {"steps": steps, "statement": msgspec.to_builtins(found)}
-    tell(as_json, quiet, told, "\n".join(steps), statement_text(found) + "\n", *steps)
+    result = read_statement(statement)
+    steps = explain_statement(result).splitlines()
+    told = {"steps": steps, "statement": msgspec.to_builtins(result)}
+    tell(as_json, quiet, told, "\n".join(steps), statement_text(result) + "\n", *steps)

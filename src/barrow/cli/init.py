@@ -12,15 +12,18 @@ from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import (
     DEFAULT,
-    asked_questions,
     data_options,
     output_options,
     question_options,
+    selected_questions,
     study_of_flags,
+    time_options,
+    with_numbers,
 )
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError, clean
 from barrow.ledger import Ledger
+from barrow.questions.question import is_resolved
 from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
 from barrow.study.bars import bars
@@ -36,6 +39,7 @@ _CATALOGUE = (
 @click.argument("records", required=False, metavar="[SOURCE]")
 @click.option("--study", "file", type=click.Path(), default=DEFAULT, show_default=True, help="The study file to write.")
 @data_options
+@time_options
 @question_options
 @click.option("--ledger", type=click.Path(), help="The data set's ledger; DATASET.ledger by default.")
 @click.option("--anchor", type=click.Path(), help="A file, on another disk at best, that holds the ledger's head.")
@@ -43,10 +47,10 @@ _CATALOGUE = (
 def init(
     records: str | None, file: str, ledger: str | None, anchor: str | None, as_json: bool, quiet: bool, **flags: Any
 ) -> None:
-    """Write a study and make its data set's ledger, or join the one that there is.
+    """Write a study and create the ledger of its data set, or join the existing one.
 
-    What is missing is asked for on a terminal. The columns come from the file's header; the space is typed, never
-    learnt from records.
+    On a terminal, barrow asks for missing options. It reads column names from the file's header; you type the space,
+    which is never derived from records.
 
     \b
     Example:
@@ -67,20 +71,20 @@ def init(
     with bars(False if quiet or as_json else None):
         study = study_of_flags(**flags)
     if study.questions:
-        asked_questions(study)
+        selected_questions(study)
     study = _settled(study)
     place = ledger or str(Path(file).parent / f"{study.dataset}.ledger")
     study = study.replace(ledger=place)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
-    book = Ledger.join(place, study, anchor=anchor)
+    state = Ledger.join(place, study, anchor=anchor)
     study.write(file)
     told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
     grids = None if study.grids is None else study.grids.to_json()
     lines = [] if study.grids is None else list(study.grids.lines())
-    lines.append(f"Wrote {file} and {'joined' if book.head().length > 1 else 'made'} the ledger {place}.")
-    lines.append("Next: barrow plan, then barrow release")
-    tell(as_json, quiet, {**told, "budget": book.budget.to_json(), "grids": grids}, file, *lines)
+    lines.append(f"Wrote {file} and {'joined' if state.head().length > 1 else 'made'} the ledger {place}.")
+    lines.append("Next: barrow plan, then barrow release" + ("" if study.calendar is None else " --period last"))
+    tell(as_json, quiet, {**told, "budget": state.budget.to_json(), "grids": grids}, file, *lines)
 
 
 def _with_cells(space: Any) -> Any:
@@ -109,7 +113,7 @@ def _bare(space: Any) -> Any:
 
 def _settled(study: Study) -> Study:
     """The study with what was left to be chosen written out."""
-    chosen = [question if question.settled else study.plan(question).question for question in study.questions]
+    chosen = [question if is_resolved(question) else study.plan(question).question for question in study.questions]
     return study if chosen == list(study.questions) else study.replace(questions=chosen)
 
 
@@ -137,8 +141,8 @@ def _ask(flags: dict[str, Any]) -> None:
     if flags.get("source") is not None:
         names = list(engine_for(Source.parse(flags["source"])).columns(Source.parse(flags["source"])))
         if flags.get("user") is None:
-            flags["user"] = say(clean(f"Which column says whose record it is ({', '.join(names)})"))
-        if not flags.get("items"):
+            flags["user"] = say(clean(f"Which column identifies the person ({', '.join(names)})"))
+        if not flags.get("items") and not with_numbers(flags).get("per_person"):
             text = say("Which column or columns say what the item is (commas between)")
             flags["items"] = tuple(part.strip() for part in text.split(","))
     if flags.get("space") is None:

@@ -11,13 +11,13 @@ from barrow.ledger import SigningKey
 
 @click.group()
 def key() -> None:
-    """Make a key that signs, and show its fingerprint.
+    """Create a signing key, or show its fingerprint.
 
     Example:  barrow key new owner.key
     """
 
 
-@key.command(short_help="Make a key that signs.")
+@key.command(short_help="Create a signing key.")
 @click.argument("file", type=click.Path())
 @output_options
 def new(file: str, as_json: bool, quiet: bool) -> None:
@@ -39,6 +39,6 @@ def show(file: str, as_json: bool, quiet: bool) -> None:
     _tell(SigningKey.read(file), file, as_json, quiet)
 
 
-def _tell(found: SigningKey, file: str, as_json: bool, quiet: bool, *lines: str) -> None:
-    told = {"key": file, "fingerprint": found.fingerprint, "public": found.public.hex()}
-    tell(as_json, quiet, told, found.fingerprint, *lines, f"Its fingerprint, for others: {found.fingerprint}")
+def _tell(key: SigningKey, file: str, as_json: bool, quiet: bool, *lines: str) -> None:
+    told = {"key": file, "fingerprint": key.fingerprint, "public": key.public.hex()}
+    tell(as_json, quiet, told, key.fingerprint, *lines, f"Its fingerprint, for others: {key.fingerprint}")

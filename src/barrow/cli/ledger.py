@@ -18,10 +18,11 @@ from barrow.cli.screen import Screen
 from barrow.cli.study_options import DEFAULT, output_options
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, Head, Ledger, PromiseLimit, Promises, price_together
+from barrow.ledger import Budget, ChainHead, Ledger, PromiseLimit, Promises, price_together
 from barrow.ledger.published import FILE
 from barrow.numerics import exact, exact_text, float_up
-from barrow.privacy import DiscreteEmd, Emd, UserLevel
+from barrow.promises import DiscreteEmd, Emd, UserLevel
+from barrow.render.report.plans import ledger_report
 from barrow.study import read_study
 
 _FILE = click.argument("file")
@@ -50,7 +51,7 @@ _KNOWN = click.argument("file", required=False, metavar="[LEDGER]", callback=_of
 
 @click.group()
 def ledger() -> None:
-    """Make and read a privacy budget that survives crashes.
+    """Create and read the ledger: what a data set may spend, and has spent.
 
     Example:  barrow ledger show nyc.ledger
     """
@@ -63,7 +64,7 @@ def ledger() -> None:
 @click.option("--epsilon", help="Instead of --alpha, with --radius: the budget of discrete EMD-DP.")
 @click.option("--radius", help="r of discrete EMD-DP, a share of the diameter.")
 @click.option("--delta", default="0", show_default=True, help="The budget of delta.")
-@click.option("--per", help="A budget per day, week, month or year, for data that are collected anew.")
+@click.option("--per", hidden=True)
 @click.option("--dataset", help="The data set's name; by default the study's.")
 @click.option("--users", type=Whole(), help="n, the public number of users; by default the study's.")
 @click.option("--model", help="local, shuffle or central; by default the study's.")
@@ -71,10 +72,10 @@ def ledger() -> None:
 @click.option(
     "--composition",
     type=click.Choice(["additive", "quadrature"]),
-    default="additive",
-    show_default=True,
-    help="How alphas add up; quadrature suits many small releases and needs delta above 0.",
+    help="How releases add up; quadrature suits many small ones and needs delta above 0.  [default: additive]",
 )
+@click.option("--quadrature", help="Of every promise, the share that is kept for quadrature.  [default: all]")
+@click.option("--releases", type=Whole(), help="How many releases are planned; several, with a delta: in quadrature.")
 @click.option(
     "--user-epsilon", help="A separate user-level budget for other spaces and definitions; by default the study's."
 )
@@ -92,18 +93,18 @@ def init(file: str, anchor: Path | None, tighten: bool, as_json: bool, quiet: bo
     budget = _budget(**options)
     known = Ledger.exists(file)
     if budget.promises:
-        made = Ledger.join(file, budget, tighten=tighten, anchor=anchor)
+        ledger = Ledger.join(file, budget, tighten=tighten, anchor=anchor)
     else:
-        made = Ledger.create(file, budget, anchor=anchor)
-    data = {"ledger": file, "budget": made.budget.to_json(), "head": _head(made.head())}
-    shown = made.overview()
+        ledger = Ledger.create(file, budget, anchor=anchor)
+    data = {"ledger": file, "budget": ledger.budget.to_json(), "head": _head(ledger.head())}
+    shown = ledger.overview()
     tell(as_json, quiet, data, None, f"{'Joined' if known else 'Made'} {file}.", shown.title, *shown.sentences())
 
 
 @ledger.command(short_help="Show what was spent and what is left.")
 @_KNOWN
-@click.option("--who", is_flag=True, help="What each person spent.")
-@click.option("--by-question", is_flag=True, help="What each question cost.")
+@click.option("--who", is_flag=True, help="Show what each analyst spent.")
+@click.option("--by-question", is_flag=True, help="Show what each question cost.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print one line for each payment, for spreadsheets.")
 @page_options
 @output_options
@@ -152,8 +153,6 @@ def show(
 
 
 def _page(shown: Any, file: str) -> Any:
-    from barrow.render.report.plans import ledger_report
-
     return ledger_report(shown, ledger=file)
 
 
@@ -185,12 +184,12 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], a
             allowed="--publish with --key FILE, and --out; or neither",
             fix="barrow ledger head --publish --key owner.key",
         )
-    book = Ledger.open(file)
+    ledger = Ledger.open(file)
     if key is None:
-        newest = book.head()
+        newest = ledger.head()
         tell(as_json, False, _head(newest), None, str(newest))
         return
-    signed = book.publish(key)
+    signed = ledger.publish(key)
     files = [target / FILE if target.is_dir() else target for target in targets or (Path(FILE),)]
     for target in files:
         signed.write(target)
@@ -216,7 +215,7 @@ def anchor(file: str, target: Path, as_json: bool, quiet: bool) -> None:
     tell(as_json, quiet, told, None, f"{target} holds the head of {newest.length} records.")
 
 
-@ledger.command(short_help="Spend again after a restore or a promotion.")
+@ledger.command(short_help="Allow spending again after a restore or a promotion.")
 @_FILE
 @click.argument("target", type=click.Path(path_type=Path))
 @output_options
@@ -239,19 +238,19 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
 
     Example:  barrow ledger verify nyc.ledger --head "$(tail -n 1 heads.txt)"
     """
-    wanted = None if anchor is None else Head.parse(anchor)
-    found = Ledger.open(file).verify(wanted)
+    wanted = None if anchor is None else ChainHead.parse(anchor)
+    result = Ledger.open(file).verify(wanted)
     lines = [
-        f"All {found.head.length} records hold; {found.releases} releases paid, "
-        f"{found.uncommitted} of them without a recorded result."
+        f"All {result.head.length} records hold; {result.releases} releases paid, "
+        f"{result.uncommitted} of them without a recorded result."
     ]
-    if found.within_limits is None:
+    if result.within_limits is None:
         lines.append("Not checked: the limits, because another way of adding up let some releases through.")
     if wanted is None:
         lines.append("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
     else:
         lines.append(f"The anchored head of {wanted.length} records is part of the chain: nothing was cut off.")
-    tell(as_json, quiet, found.to_json(), "holds", *lines)
+    tell(as_json, quiet, result.to_json(), "holds", *lines)
 
 
 @ledger.command(short_help="Print the whole chain as JSON.")
@@ -279,7 +278,7 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
     tell(as_json, quiet, {"out": str(out)}, None, f"Wrote {out}.")
 
 
-@ledger.command("price", short_help="Price everything that was released anew.")
+@ledger.command("price", short_help="Compute the price of all releases together.")
 @_KNOWN
 @click.option("--delta", help="The total delta; by default the budget's.")
 @output_options
@@ -291,9 +290,9 @@ def price_anew(file: str, delta: str | None, as_json: bool, quiet: bool) -> None
 
     Example:  barrow ledger price nyc.ledger --delta 1e-9
     """
-    book = Ledger.open(file)
-    events = book.events()
-    total = book.budget.limit.delta if delta is None else exact(delta, "delta")
+    ledger = Ledger.open(file)
+    events = ledger.events()
+    total = ledger.budget.limit.delta if delta is None else exact(delta, "delta")
     prices = price_together(events, total)
     data = {name: None if value is None else float_up(value) for name, value in prices.items()}
     lines = [f"{len(events)} releases at a total delta of {float(total):g}:"]
@@ -320,8 +319,17 @@ def _budget(
     bounded: int | None,
     user_epsilon: str | None,
     user_delta: str,
-    composition: str,
+    composition: str | None,
+    quadrature: str | None,
+    releases: int | None,
 ) -> Budget:
+    if per is not None:
+        raise ParameterError(
+            "--per went by the clock: it counted when one asks, not what one asks about.",
+            allowed="promises about periods of the data",
+            fix=f'promises "…, in any {per}" in a study with [data] time = "at", period = "{per}"; then '
+            "barrow release --period last",
+        )
     study = read_study(study_file)
     promised = bool(study.promises) and alpha is None and epsilon is None
     if not promised and ((alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None)):
@@ -340,10 +348,18 @@ def _budget(
             fix="--dataset visits-2026-10 --users 1083",
         )
     if promised:
-        kept = [PromiseLimit.of(promise, study.space) for promise in study.promises]
+        limits = [PromiseLimit.of(promise, study.space) for promise in study.promises]
         total = study.delta if delta == "0" else exact(delta, "delta")
-        promises = Promises(kept, total, model=trust, bounded=bounded is not None)
-        return Budget(name, n, study.space, promises, items=bounded, per=per)
+        if (
+            composition is None
+            and (quadrature is not None or (releases or 1) > 1 or study.composition == "quadrature")
+            and total > 0
+        ):
+            composition = "quadrature"
+        share = (quadrature or "1") if composition == "quadrature" else None
+        promises = Promises(limits, total, model=trust, bounded=bounded is not None, quadrature=share)
+        own = study.replace(dataset=name, users=n, model=trust).budget
+        return Budget(name, n, study.space, promises, items=bounded, calendar=own.calendar, groups=own.groups)
     limit: Emd | DiscreteEmd
     if epsilon is not None and radius is not None:
         if bounded is not None:
@@ -360,8 +376,10 @@ def _budget(
         user_epsilon, user_delta = exact_text(study.user_level.epsilon), exact_text(study.user_level.delta)
     if user_epsilon is not None:
         user_level = UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
-    return Budget(name, n, study.space, limit, items=bounded, per=per, user_level=user_level, composition=composition)
+    return Budget(
+        name, n, study.space, limit, items=bounded, user_level=user_level, composition=composition or "additive"
+    )
 
 
-def _head(newest: Head) -> dict[str, Any]:
+def _head(newest: ChainHead) -> dict[str, Any]:
     return {"length": newest.length, "hash": newest.hash, "head": str(newest)}

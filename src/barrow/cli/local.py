@@ -15,15 +15,16 @@ from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options, study_option
 from barrow.cli.terminal import echo, echo_count
 from barrow.errors import DataError, ParameterError, plain_file
-from barrow.local import Client, Server, Survey, mix, read_batch
+from barrow.local import LocalClient, Server, Survey, mix, read_batch
 from barrow.local.mixing import kinds_of
-from barrow.privacy import Model
+from barrow.promises import Model
 from barrow.questions import Collected
+from barrow.questions.plan_text import answer_lines
 from barrow.spaces.product import columns_of
 from barrow.study import Study
 
 _QUESTION = click.option(
-    "--question", "--query", "asked", metavar="QUESTION", help="Which question; the only one by default."
+    "--question", "--query", "question", metavar="QUESTION", help="Which question; the only one by default."
 )
 
 
@@ -49,7 +50,7 @@ def local() -> None:
 @click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
 @output_options
 def randomise(
-    items: str | None, file: str | None, asked: str | None, memory: str, unknown: Any, as_json: bool, quiet: bool
+    items: str | None, file: str | None, question: str | None, memory: str, unknown: Any, as_json: bool, quiet: bool
 ) -> None:
     """Turn one person's ITEMS into a report, printed as JSON; in a shuffle study into messages, one a line.
 
@@ -61,7 +62,7 @@ def randomise(
     Example:
       barrow local randomise --study study.toml --memory me.json my_places.jsonl > report.json
     """  # noqa: D301  (click reads the backspace)
-    client = Client(_study(file), asked, memory=memory)
+    client = LocalClient(_study(file), question, memory=memory)
     survey = client.survey
     records = columns_of(survey.study.space, _lines(items))
     if survey.shuffled:
@@ -69,7 +70,7 @@ def randomise(
     else:
         echo(client.report(records, unknown=unknown).to_text())
     if not (as_json or quiet) and sys.stderr.isatty():
-        for line in [*survey.plan.answer_lines(), str(survey.guarantee)]:
+        for line in [*answer_lines(survey.plan), str(survey.guarantee)]:
             echo(line, err=True)
 
 
@@ -80,7 +81,7 @@ def randomise(
 @click.option("--out", required=True, type=click.Path(), help="The file for the batch; it must not exist.")
 @output_options
 def mix_messages(
-    messages: tuple[str, ...], file: str | None, asked: str | None, out: str, as_json: bool, quiet: bool
+    messages: tuple[str, ...], file: str | None, question: str | None, out: str, as_json: bool, quiet: bool
 ) -> None:
     """Mix MESSAGES of many people into one batch, which is all that an aggregator of a shuffle study reads.
 
@@ -90,7 +91,7 @@ def mix_messages(
     Example:
       barrow local mix inbox/ --study study.toml --out batch.jsonl
     """  # noqa: D301  (click reads the backspace)
-    survey = Survey(_study(file), asked)
+    survey = Survey(_study(file), question)
     batch = mix(survey, _texts(messages))
     try:
         with open(out, "x", encoding="utf-8") as target:
@@ -106,16 +107,16 @@ def mix_messages(
     tell(as_json, quiet, told, out, *lines)
 
 
-@local.command(short_help="What many reports say.")
+@local.command(short_help="Estimate results from many reports.")
 @click.argument("reports", nargs=-1, required=True)
 @study_option
 @_QUESTION
 @click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
 @output_options
 def aggregate(
-    reports: tuple[str, ...], file: str | None, asked: str | None, accept_weaker: bool, as_json: bool, quiet: bool
+    reports: tuple[str, ...], file: str | None, question: str | None, accept_weaker: bool, as_json: bool, quiet: bool
 ) -> None:
-    """Say what REPORTS say together: files, patterns, folders or - for standard input, one JSON report on each line.
+    """Estimate results from REPORTS: files, patterns, folders or - for standard input, one JSON report on each line.
 
     Reports of another study, malformed ones and second copies are refused, and counted by reason. In a shuffle study
     REPORTS is one batch, made by barrow local mix.
@@ -124,7 +125,7 @@ def aggregate(
     Example:
       barrow local aggregate reports/ --study study.toml
     """  # noqa: D301  (click reads the backspace)
-    server = Server(_study(file), asked)
+    server = Server(_study(file), question)
     lines = _texts(reports)
     if server.survey.shuffled:
         server.open(read_batch(server.survey, lines), accept_weaker=accept_weaker)
@@ -175,13 +176,13 @@ def _texts(names: tuple[str, ...]) -> Iterator[str]:
             yield from (line for line in sys.stdin if line.strip())
             continue
         path = Path(name)
-        found = sorted(path.glob("*.json*")) if path.is_dir() else [Path(p) for p in sorted(glob.glob(name))]
-        if not found:
+        paths = sorted(path.glob("*.json*")) if path.is_dir() else [Path(p) for p in sorted(glob.glob(name))]
+        if not paths:
             raise ParameterError(
                 f"There are no reports at {name!r}.",
                 allowed="files, patterns, folders of .json files, or - for standard input",
                 fix="check the path",
             )
-        for file in found:
+        for file in paths:
             with plain_file(file, "The file of reports").open(encoding="utf-8", errors="replace") as lines:
                 yield from (line for line in lines if line.strip())

@@ -19,24 +19,26 @@ from barrow.registry import usable
 
 _COMMANDS = {
     "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
-    "init": ("barrow.cli.init", "Write a study and make its data set's ledger."),
+    "init": ("barrow.cli.init", "Write a study and create the ledger of its data set."),
     "choose": ("barrow.cli.choose", "Turn promises in plain words into alpha."),
-    "design": ("barrow.cli.design", "Choose privacy by looking, in a page on this machine."),
-    "plan": ("barrow.cli.plan", "Show what a release would give and cost; reads no private value."),
-    "compare": ("barrow.cli.compare", "Compare all mechanisms, and ordinary user-level DP, before choosing."),
+    "design": ("barrow.cli.design", "Design a study in the browser, with a preview of its results."),
+    "plan": ("barrow.cli.plan", "Show the accuracy and the cost of a release before it is made."),
+    "compare": ("barrow.cli.compare", "Compare all mechanisms with ordinary user-level DP."),
     "release": ("barrow.cli.release", "Release an answer, with a statement."),
-    "check": ("barrow.cli.check", "Look for records that a release would refuse (private output)."),
-    "explain": ("barrow.cli.explain", "Say how a release was made, from its statement."),
-    "region": ("barrow.cli.region", "The share of a region, with its interval, from a finished release."),
-    "report": ("barrow.cli.report", "One page about one or several releases."),
+    "check": ("barrow.cli.check", "Find records that a release would refuse (private output)."),
+    "explain": ("barrow.cli.explain", "Explain step by step how a release was made."),
+    "sample": ("barrow.cli.sample", "Draw synthetic records from a finished release, at no cost."),
+    "region": ("barrow.cli.region", "Estimate the share of a region from a finished release."),
+    "report": ("barrow.cli.report", "Write a page about one or several releases."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
-    "local": ("barrow.cli.local", "One person's report, mixing, and what many reports say."),
+    "local": ("barrow.cli.local", "Randomise one person's items, mix messages, aggregate reports."),
     "collect": ("barrow.cli.collect", "Collect over the network: cards, collector, shuffler, analyser."),
-    "ledger": ("barrow.cli.ledger", "Make and read a privacy budget that survives crashes."),
-    "key": ("barrow.cli.key", "Make a key that signs, and show its fingerprint."),
-    "engines": ("barrow.cli.engines", "Check that a warehouse's SQL gives the same items, bit for bit."),
-    "account": ("barrow.cli.account", "Say what a shuffled release may cost."),
-    "audit": ("barrow.cli.audit", "Try to break every mechanism, exactly, on tiny spaces."),
+    "ledger": ("barrow.cli.ledger", "Create and read the ledger: what a data set may spend, and has spent."),
+    "key": ("barrow.cli.key", "Create a signing key, or show its fingerprint."),
+    "engines": ("barrow.cli.engines", "Check that a database encodes records exactly as barrow does."),
+    "sql": ("barrow.cli.sql", "Write the SELECT that counts in your own warehouse."),
+    "account": ("barrow.cli.account", "Compute the largest safe alpha0 of a shuffled release."),
+    "audit": ("barrow.cli.audit", "Test the noise of a study, or all mechanisms, by attacking them."),
 }
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 
@@ -85,7 +87,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     callback=_print_version,
     help="Show the versions that matter and exit.",
 )
-@click.option("--plugins", is_flag=True, help="Load installed plug-ins for what other people wrote, too.")
+@click.option("--plugins", is_flag=True, help="Also load installed plug-ins for files that other people wrote.")
 @click.pass_context
 def cli(ctx: click.Context, plugins: bool) -> None:
     """User-level metric differential privacy via the earth mover's distance.

@@ -2,82 +2,174 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import click
 
 from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
-from barrow.cli.study_options import asked_of, asking_options, output_options
+from barrow.cli.study_options import asking_options, output_options, part_options, study_and_questions
 from barrow.cli.terminal import echo, echo_json
+from barrow.errors import ParameterError
+from barrow.numerics.exact import PERCENT, at_most
+from barrow.promises import Model
+from barrow.questions import Question
+from barrow.questions.plan_text import answer_json
+from barrow.render.report.plans import plan_report
+from barrow.study import Data, Study
+from barrow.study.about import LAST
 from barrow.study.bars import bars
+from barrow.study.left import lines_left
+from barrow.study.parts import Planner, ReleaseParts
 
 
 @click.command()
 @asking_options
-@click.option("--times", type=Whole(1, 10_000), default=1, help="Plan so many equal releases, e.g. one a month.")
+@part_options
+@click.option("--periods", type=Whole(1, 10_000), help="Plan one release for each of so many periods, e.g. 12 months.")
+@click.option("--releases", type=Whole(1, 10_000), default=1, help="Plan so many releases under the same promises.")
+@click.option("--times", hidden=True)
 @page_options
 @output_options
 def plan(
     words: tuple[str, ...],
     file: str | None,
-    times: int,
+    period: str | None,
+    by: tuple[str, ...],
+    periods: int | None,
+    releases: int,
+    times: str | None,
     html: str | None,
     opened: bool,
     as_json: bool,
     quiet: bool,
     **flags: Any,
 ) -> None:
-    """Show what a release would give and cost. Nothing is spent, and of the data only column names are read.
+    """Show the accuracy and the cost of a release before it is made. It spends nothing and reads only column names.
 
-    NAME is a question of the study; all of them by default.
+    NAME is a question of the study; all of them by default. With a ledger it says what is left of every promise.
 
     \b
     Example:
       barrow plan
+      barrow plan --periods 12
       barrow plan --space 'line(low=0, high=100, step=1, unit="years")' --users 1083 \\
         --promise "all, 5 years, 0.5" --question mean
     """  # noqa: D301  (click reads the backspace)
+    if times is not None:
+        raise ParameterError(
+            "plan has no --times any more.",
+            allowed="--periods N: one release for each of N periods; --releases N: N releases under the same promises",
+            fix=f"--periods {times}, or --releases {times}",
+        )
     with bars(False if quiet or as_json else None):
-        study, asked, _ = asked_of(words, file, flags)
+        study, questions, _ = study_and_questions(words, file, flags)
+    study = _with_periods(study, periods)
+    questions = [study.by(question, by or None) for question in questions]
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
-    if times > 1:
-        from dataclasses import replace
-        from fractions import Fraction
-
-        share = {q.label: study.terms(q).fraction / Fraction(times) for q in asked}
-        asked = [replace(q, fraction=share[q.label]) for q in asked]
-        study = study.replace(questions=asked)
+    if releases > 1:
+        questions = [replace(q, fraction=study.fraction(q) / releases) for q in questions]
+        study = _better_sum(study.replace(questions=questions), questions, period)
     with bars(False if quiet or as_json else None):
-        plans = [study.plan(question) for question in asked]
+        parts = [result for question in questions for result in _planned(study, question, period)]
+    plans = [result.plan for result in parts]
     wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
-    grids = study.grids
+    left = lines_left(study, plans)
     if as_json:
-        told = [{**made.to_json(), **({} if grids is None else {"grids": grids.to_json()})} for made in plans]
-        echo_json(told[0] if len(told) == 1 else {"plans": told})
+        echo_json(_told(study, parts, left))
         return
-    for line in [] if grids is None or quiet else grids.lines():
+    for line in [] if study.grids is None or quiet else study.grids.lines():
         echo(line)
-    for made in plans:
-        if quiet:
-            echo(f"{made.error:.6g}" if len(plans) == 1 else f"{made.question.label}: {made.error:.6g}")
-            continue
-        if len(plans) > 1:
-            echo(f"── {made.question.label}")
-        echo(str(made))
-        if study.data is not None and study.data.source is not None and study.data.source.consequence:
-            echo(f"Records   {study.data.source.consequence}")
-    if not quiet:
-        many = f" Each of {times:,} releases gets this." if times > 1 else ""
-        if wrote is not None:
-            echo(f"\nWrote {wrote}.")
-        echo(f"\nNo private value was read and nothing was spent.{many} Next: barrow release")
+    for built in parts:
+        _show(study, built, quiet, several=len(parts) > 1)
+    if quiet:
+        return
+    for line in left:
+        echo(f"Left      {line}")
+    if wrote is not None:
+        echo(f"\nWrote {wrote}.")
+    for line in _study_lines(study, questions, periods, releases):
+        echo(line)
+    command = "barrow release --period last" if study.calendar is not None else "barrow release"
+    echo(f"\nNo private value was read and nothing was spent. Next: {command}")
+
+
+def _better_sum(study: Study, questions: Sequence[Question], period: str | None) -> Study:
+    """The study as it is, or one whose releases add up in quadrature where that makes every error smaller."""
+    if not study.promises or not study.delta or study.model is not Model.CENTRAL:
+        return study
+    quadratic = study.replace(composition="quadrature")
+    errors = [
+        [part.plan.error for question in questions for part in _planned(each, question, period)]
+        for each in (study, quadratic)
+    ]
+    return quadratic if all(b < a for a, b in zip(*errors, strict=True)) else study
+
+
+def _with_periods(study: Study, periods: int | None) -> Study:
+    """The study of a series; one that names no records has the calendar that its promises speak of."""
+    if periods is None:
+        return study
+    if study.calendar is None:
+        unit = next((p.scope.unit for p in study.promises if p.scope is not None), "month")
+        return study.replace(periods=periods, data=replace(study.data or Data(), time="time", period=unit, zone="UTC"))
+    return study.replace(periods=periods)
+
+
+def _planned(study: Study, question: Question, period: str | None) -> list[ReleaseParts]:
+    """The plans of a question, one for each of its groupings; periods are alike, and the first stands for all."""
+    planner = Planner(study, question)
+    abouts = study.abouts(question, period or (None if study.calendar is None else LAST))
+    return [planner.parts(series[0]) for series in abouts]
+
+
+def _told(study: Study, parts: Sequence[ReleaseParts], left: Sequence[str]) -> dict[str, Any]:
+    grids = {} if study.grids is None else {"grids": study.grids.to_json()}
+    told = []
+    for built in parts:
+        groups = {str(label): one.error for label, one in built.plans.items() if label is not None}
+        about = {"groups": groups} if groups else {}
+        told.append({**answer_json(built.plan), **grids, **about, **({"left": list(left)} if left else {})})
+    return told[0] if len(told) == 1 else {"plans": told}
+
+
+def _show(study: Study, parts: ReleaseParts, quiet: bool, *, several: bool) -> None:
+    plan, grouping = parts.plan, parts.about.grouping
+    name = plan.question.label if grouping is None else f"{plan.question.label} by {grouping.name}"
+    if quiet:
+        echo(f"{plan.error:.6g}" if not several else f"{name}: {plan.error:.6g}")
+        return
+    if several:
+        echo(f"── {name}")
+    echo(str(plan))
+    if grouping is not None:
+        unit = PERCENT if plan.question.traits.in_percent else plan.error_unit
+        each = ", ".join(f"{label} {at_most(one.error, unit)}" for label, one in parts.plans.items())
+        echo(f"Groups    by {grouping.name}, each with the whole promise; error: {each}. The smallest is shown above.")
+    if study.data is not None and study.data.source is not None and study.data.source.consequence:
+        echo(f"Records   {study.data.source.consequence}")
+
+
+def _study_lines(study: Study, questions: Sequence[Question], periods: int | None, releases: int) -> list[str]:
+    """What to write into the study so that a release gets what was planned."""
+    lines = []
+    if periods is not None and study.calendar is not None:
+        unit = study.calendar.unit
+        lines.append(f"\nEach of {periods:,} {unit}s gets this, if the study says, above its first table:")
+        lines.append(f"  periods = {periods}")
+    if releases > 1:
+        lines.append(f"\nEach of {releases:,} releases gets this, if the question in the study says:")
+        lines += [f'  fraction = "{q.fraction}"' for q in questions[:1]]
+        if study.composition == "quadrature":
+            lines.append("and the study, above its first table, before its ledger is made:")
+            lines.append('  composition = "quadrature"')
+    return lines
 
 
 def plan_page(plans: Any, dataset: str | None) -> Any:
     """The report of plans."""
-    from barrow.render.report.plans import plan_report
-
     with bars():
         return plan_report(plans, dataset=dataset)

@@ -14,10 +14,12 @@ from barrow.cli.study_options import DEFAULT, output_options, study_option
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
+from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
 from barrow.numerics.exact import exact, nearest_float
-from barrow.privacy import Model
+from barrow.promises import Model
 from barrow.questions.merging import region_rows
+from barrow.questions.releasing import released_shares
 from barrow.study import Study
 from barrow.study.region import polygon_inside
 from barrow.study.result import Release
@@ -35,9 +37,9 @@ _LITTLE = 1e-9
     multiple=True,
     help="Labels with commas between them, or semicolons if they have commas; may be repeated.",
 )
-@click.option("--confidence", "typed", default="0.95", show_default=True, help="How often the intervals hold.")
+@click.option("--confidence", "typed", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--looked", is_flag=True, help="The region was chosen after looking at the release: a wider interval.")
-@click.option("--question", "asked", help="Of a local study with several questions: which one.")
+@click.option("--question", "question", help="Of a local study with several questions: which one.")
 @output_options
 def region(
     released: str,
@@ -46,15 +48,15 @@ def region(
     items: tuple[str, ...],
     typed: str,
     looked: bool,
-    asked: str | None,
+    question: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """The share of people's items in regions, with intervals; it costs nothing.
+    """Estimate the share of people's items in regions, with intervals; it costs nothing.
 
-    FOLDER is a release, or the file that barrow local aggregate --json printed. Several regions have intervals that
-    hold all at once. A polygon is the cells whose middles it holds; where it cuts cells, a second interval is for the
-    polygon itself. Without a region the command lists those that stand out of the noise by themselves.
+    FOLDER is a release, or the file that barrow local aggregate --json printed. The intervals of several regions hold
+    simultaneously. A polygon stands for the cells whose centres it contains; where it cuts cells, a second interval is
+    for the polygon itself. Without a region the command lists those that differ clearly from the noise.
 
     \b
     Example:
@@ -64,12 +66,14 @@ def region(
     miss = checked_confidence(confidence, "--confidence 0.95")
     study = Study.read(file or DEFAULT)
     shares = (
-        _collected(released, study, asked) if Path(released).is_file() else Release.read(released).shares(study.space)
+        _collected(released, study, question)
+        if Path(released).is_file()
+        else Release.read(released).shares(study.space)
     )
     if not within and not items:
         _list(shares, confidence, as_json, quiet)
         return
-    rows = [(name, *polygon_inside(shares.space, name)) for name in within]
+    rows: list[tuple[str, Mask, Mask | None]] = [(name, *polygon_inside(shares.space, name)) for name in within]
     rows += [(text, shares.marked(_labels(text, shares.space.labels)), None) for text in items]
     each = 1.0 - miss / len(rows)
     told = [_told(shares, name, inside, cut, each, looked) for name, inside, cut in rows]
@@ -101,9 +105,9 @@ def _list(shares: ReleasedShares, confidence: float, as_json: bool, quiet: bool)
 
 def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, confidence: float, looked: bool) -> dict[str, Any]:
     """A region's interval as plain data; of a polygon that cuts cells also the one for the polygon itself."""
-    found = shares.region(inside, confidence, looked=looked)
-    row = {"region": name, "items": int(inside.sum()), "share": found.estimate, "low": found.low, "high": found.high}
-    row |= {"noise": found.noise, "border": found.border}
+    result = shares.region(inside, confidence, looked=looked)
+    row = {"region": name, "items": int(inside.sum()), "share": result.estimate, "low": result.low, "high": result.high}
+    row |= {"noise": result.noise, "border": result.border}
     if cut is not None and cut.any():
         itself = shares.region(inside & ~cut, confidence, outer=inside | cut, looked=looked)
         row |= {"cut": int(cut.sum()), "low_of_polygon": itself.low, "high_of_polygon": itself.high}
@@ -126,19 +130,19 @@ def _percent(row: dict[str, Any], name: str, digits: int = 4) -> str:
     return f"{100 * row[name]:.{digits}g} %"
 
 
-def _collected(path: str, study: Study, asked: str | None) -> ReleasedShares:
+def _collected(path: str, study: Study, question: str | None) -> ReleasedShares:
     """The shares in the output of ``barrow local aggregate --json``."""
-    survey = Survey(study.replace(model="local", missing=None) if study.model is Model.CENTRAL else study, asked)
+    survey = Survey(study.replace(model="local", missing=None) if study.model is Model.CENTRAL else study, question)
     try:
-        said = msgspec.json.decode(plain_file(path, "The file").read_bytes())
-        means, people, digest = np.array(said["means"], dtype=np.float64), int(said["n"]), said["study"]
+        data = msgspec.json.decode(plain_file(path, "The file").read_bytes())
+        means, people, digest = np.array(data["means"], dtype=np.float64), int(data["n"]), data["study"]
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         raise ParameterError(
             f"The file {path!r} holds no means of reports.",
             allowed="a folder of a release, or what barrow local aggregate --json printed",
             fix="barrow local aggregate --json reports/ > collected.json",
         ) from None
-    shares = survey.plan.shares_of(means, people)
+    shares = released_shares(survey.plan, means, people)
     if digest != survey.digest or shares is None:
         raise ParameterError(
             "The reports belong to another study or question, or are no histogram of these cells.",

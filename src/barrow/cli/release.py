@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,20 @@ from typing import Any
 import click
 import msgspec
 
-from barrow.cli.study_options import asked_of, asking_options, output_options
+from barrow.cli.report import show_page
+from barrow.cli.study_options import asking_options, output_options, part_options, study_and_questions
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
-from barrow.policy import percent_up
-from barrow.study import Release, Study
+from barrow.promises import percent_up
+from barrow.questions import Question
+from barrow.study import Release
+from barrow.study.about import About
+from barrow.study.data import Data
+from barrow.study.parts import Series
 from barrow.study.prose import kind_of
 from barrow.study.release import run_release
 
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _SHOWN = 3
 """How many values of each release are shown, beside the first line, where there are several."""
 
@@ -27,13 +34,24 @@ _SHOWN = 3
 @click.option("--out", type=click.Path(), help="A new folder for the results; release/NAME by default.")
 @click.option("--open", "opened", is_flag=True, help="Open the report of the release in a browser.")
 @click.option("--key", help="Names this release; the same key is never paid or drawn twice.")
+@click.option("--counts", type=click.Path(), help="Rows of the SELECT of barrow sql, in place of records.")
+@part_options
+@click.option(
+    "--pool",
+    type=click.Choice(["records", "periods"]),
+    help="One release about all named periods together: records count alike, or periods do.",
+)
 @output_options
 def release(
     words: tuple[str, ...],
     file: str | None,
     out: str | None,
     key: str | None,
+    counts: str | None,
     opened: bool,
+    period: str | None,
+    by: tuple[str, ...],
+    pool: str | None,
     as_json: bool,
     quiet: bool,
     **flags: Any,
@@ -42,42 +60,56 @@ def release(
 
     NAME is a question of the study; by default every question that has not been released yet, or all of them again. A
     release that was made before is shown again and costs nothing; one that was interrupted is finished without a
-    second payment.
+    second payment. In a study with periods each goes into release/PERIOD/NAME; a correction of a period that was
+    released is a new release, which needs --data-version and pays again there.
 
     \b
     Example:
       barrow release
       barrow release map --out visits-map
+      barrow release --period last
+      barrow release --period 2026-01..2026-03 --pool records
     """  # noqa: D301  (click reads the backspace)
-    study, asked, names = asked_of(words, file, flags)
-    if not names and len(asked) > 1:
-        asked = [question for question in asked if not _place(None, question.label).exists()] or asked
-    if len(asked) > 1 and (out is not None or key is not None):
+    study, questions, names = study_and_questions(words, file, flags)
+    if counts is not None:
+        study = study.replace(data=(study.data or Data()).counted(counts))
+    if not names and len(questions) > 1 and study.calendar is None:
+        questions = [question for question in questions if not _place(None, question.label).exists()] or questions
+    questions = [study.by(question, by or None) for question in questions]
+    version = flags.get("version") if study.calendar is not None else None
+    wanted = [
+        (series, about, _folder(question, about, version))
+        for question in questions
+        for series in (Series(study, question, abouts) for abouts in study.abouts(question, period, pool))
+        for about in series.abouts
+    ]
+    if len(wanted) > 1 and (out is not None or key is not None):
         raise ParameterError("Several questions are asked.", allowed="--out and --key for one", fix="name the question")
     done = []
-    for question in asked:
-        result, again = _released(study, question, _place(out, question.label), key, quiet or as_json)
+    for series, about, folder in wanted:
+        result, again = _released(series, about, folder if out is None else Path(out), key, quiet or as_json)
         done.append(result)
         if not as_json:
-            _show(result, again, quiet, several=len(asked) > 1)
+            _show(result, again, quiet, several=len(wanted) > 1)
         if opened and result.report.is_file():
-            from barrow.cli.report import show_page
-
             show_page(result.report)
-    if len(asked) > 1 and not (as_json or quiet):
+    if len(wanted) > 1 and not (as_json or quiet):
         echo("\nNext: open a report.html, barrow verify FOLDER, barrow explain FOLDER; statement.txt says it all")
     if as_json:
         told = [_plain(result) for result in done]
         echo_json(told[0] if len(told) == 1 else {"releases": told})
 
 
-def _released(study: Study, question: Any, place: Path, key: str | None, silent: bool) -> tuple[Release, bool]:
+def _released(series: Series, about: About, place: Path, key: str | None, silent: bool) -> tuple[Release, bool]:
     """The release, and whether it was made before."""
     reached = ["validate"]
     shown = False if silent else None
     try:
-        made = run_release(study, question, out=place, key=key, progress=shown, stages=reached.append)
-        return made, "commit" not in reached
+        built = run_release(
+            series.study, series.question, out=place, key=key, progress=shown, stages=reached.append, about=about,
+            series=series,
+        )  # fmt: skip
+        return built, "commit" not in reached
     except KeyboardInterrupt:
         # After the payment an interruption is a LostReleaseError, which says what was spent.
         text = {
@@ -90,6 +122,27 @@ def _released(study: Study, question: Any, place: Path, key: str | None, silent:
 
 def _place(out: str | None, label: str) -> Path:
     return Path(out) if out is not None else Path("release") / label
+
+
+def _folder(question: Question, about: About, version: str | None) -> Path:
+    """release/NAME, or release/PERIOD/NAME; a correction has its version in the name, a grouping of several its own."""
+    place = Path("release")
+    if about.window is not None:
+        pooled = f"-{about.window.pool}" if len(about.window.periods) > 1 else ""
+        place /= about.window.text.replace(",", "+") + pooled
+    name = question.label
+    if version is not None:
+        if _VERSION.fullmatch(version) is None:
+            raise ParameterError(
+                f"The version is {version!r}, and the folder of a correction has it in its name.",
+                allowed="letters, digits, '.', '_' and '-', at most 80",
+                fix="--data-version 2, or --out FOLDER",
+            )
+        name = f"{name}-{version}"
+    place /= name
+    if len(question.by) > 1:
+        place /= "all" if about.grouping is None else about.grouping.name
+    return place
 
 
 def _plain(result: Release) -> dict[str, Any]:
@@ -122,4 +175,6 @@ def _brief(result: Release) -> str:
     lines = [kind_of(statement).released(statement), f"A 50 % guess about one person can become at most {learnt}."]
     # A number and its % stay together.
     words = [textwrap.fill(line.replace(" %", "\xa0%"), 100).replace("\xa0%", " %") for line in lines]
-    return "\n".join([f"── {statement.name}", *words, first, *rest[:_SHOWN], *more])
+    reads = statement.answer.about.reads if statement.answer.about is not None else ""
+    name = f"{statement.name}, {reads}" if reads else statement.name
+    return "\n".join([f"── {name}", *words, first, *rest[:_SHOWN], *more])

@@ -13,6 +13,13 @@ from barrow.cli.main import tell
 from barrow.cli.study_options import DEFAULT, output_options, study_option
 from barrow.cli.terminal import echo
 from barrow.errors import BarrowError, ParameterError
+from barrow.ledger import Ledger
+from barrow.render.report import report_html
+from barrow.render.report.plans import ledger_parts
+from barrow.render.report.release import Released, ledger_of, release_report
+from barrow.study import Study
+from barrow.study.release import parameters_of
+from barrow.study.result import Release
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -27,8 +34,6 @@ def write_page(report: Any, place: str | None, opened: bool, default: str) -> st
     """Write the page where it was asked for, and open it; None where no page was asked for."""
     if place is None and not opened:
         return None
-    from barrow.render.report import report_html
-
     file = Path(place or default)
     page = report_html(report() if callable(report) else report)
     try:
@@ -69,7 +74,7 @@ def report(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Write one page about releases of a study: what they say, how sure, and what anyone can learn from them together.
+    """Write one page about releases of a study: results, accuracy, and what anyone can learn from them together.
 
     With the study (study.toml in this folder by default) accuracy is compared; without it the page has what the folders
     hold.
@@ -78,37 +83,27 @@ def report(
     Example:
       barrow report release/map release/distance --out both.html --open
     """  # noqa: D301  (click reads the backspace)
-    from barrow.render.report.release import ledger_of, release_report
-    from barrow.study import Study
-
     named = file is not None or Path(DEFAULT).is_file()
     study = Study.read(file or DEFAULT) if named else None
     releases = [_released(folder, study, file is not None) for folder in folders]
-    place = ledger or next((found for r in releases if (found := ledger_of(r.statement)) is not None), None)
+    place = ledger or next((result for r in releases if (result := ledger_of(r.statement)) is not None), None)
     parts: dict[str, Any] = {}
     if place is not None:
-        from barrow.ledger import Ledger
-        from barrow.render.report.plans import ledger_parts
-
         parts = ledger_parts(Ledger.open(place).overview())
-    made = release_report(releases, outline=outline, thorough=True, **parts)
-    wrote = write_page(made, out, opened, out)
+    built = release_report(releases, outline=outline, thorough=True, **parts)
+    wrote = write_page(built, out, opened, out)
     many = f"Wrote {wrote}: {len(releases)} release{'s' * (len(releases) > 1)}."
     tell(as_json, quiet, {"report": wrote, "releases": len(releases)}, wrote, many)
 
 
 def _released(folder: str, study: Any, must: bool) -> Any:
     """A release with its plan, where the study is the one that it was made from."""
-    from barrow.render.report.release import Released
-    from barrow.study.release import parameters_of
-    from barrow.study.result import Release
-
-    found = Release.read(folder)
+    release = Release.read(folder)
     plan = None
     if study is not None:
         try:
-            plan = study.plan(found.statement.name)
-            same = parameters_of(study, plan) == found.statement.parameters
+            plan = study.plan(release.statement.name)
+            same = parameters_of(study, plan) == release.statement.parameters
         except BarrowError:
             same = False
         if must and not same:
@@ -118,4 +113,4 @@ def _released(folder: str, study: Any, must: bool) -> Any:
                 fix="leave --study out",
             )
         plan = plan if same else None
-    return Released(found.statement, found.tables, plan=plan, folder=folder)
+    return Released(release.statement, release.tables, plan=plan, folder=folder)

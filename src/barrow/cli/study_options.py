@@ -11,51 +11,79 @@ import click
 
 from barrow.cli.numbers import Whole
 from barrow.errors import ParameterError
-from barrow.policy import Promise
+from barrow.promises import Promise
+from barrow.promises.periods import UNITS
 from barrow.questions import Question, to_question
 from barrow.spaces import parse_space, parse_spec
 from barrow.study import Study, study_from_spec
+from barrow.study.arguments import MISSING
 from barrow.study.data import OUTSIDE
-from barrow.study.file import read_table
-from barrow.study.study import MISSING
+from barrow.study.file import promise_table, read_table
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DEFAULT = "study.toml"
 _SOURCE = re.compile(r"\.(csv|tsv|txt|parquet|pq|duckdb|ddb|sqlite|sqlite3|db)(\.gz|\.zst)?$")
+
+_GROUP = re.compile(r"([^:()=]+)(?:\(([^()]+)\))?\s*:(.+)")
 
 _STUDY = [
     click.option("--study", "file", type=click.Path(), help=f"The study file; {DEFAULT} in this folder by default.")
 ]
 _DATA = [
     click.option("--source", help="Where the records are: a file, a pattern, the address of a database."),
-    click.option("--user", help="The column that says whose record it is."),
+    click.option("--user", help="The column that identifies the person."),
     click.option("--item", "items", multiple=True, help="A column of the item; repeat it, e.g. for lat and lon."),
     click.option("--sql", help="A query over the source (its records are the table 'records')."),
-    click.option("--acknowledge-sql", is_flag=True, default=None, help="Let a query through that nobody has checked."),
+    click.option("--acknowledge-sql", is_flag=True, default=None, help="Accept a query that barrow cannot check."),
     click.option(
         "--outside", "--unknown", type=click.Choice(OUTSIDE), help="What to do with records outside the space."
     ),
     click.option(
-        "--missing", type=click.Choice(MISSING), help="What people without records hold: an item of their own, or one."
+        "--missing",
+        type=click.Choice(MISSING),
+        help="How people without records count: as an item of their own, or as the default item.",
     ),
     click.option("--weight", help="A column of whole numbers: how often each record counts."),
+    click.option(
+        "--per-person", "per_person", metavar="NUMBER",
+        help="One number of each person's records: count, 'sum(column)', min, max; with --time first, last or days.",
+    ),
     click.option("--data-version", "version", help="A public name of this state of the records, e.g. 2026-10."),
     click.option("--encoding", help="How text files are encoded: utf-8 (by default) or latin-1."),
     click.option("--timeout", help="How long a statement of a database server may take, e.g. 4h; 1h by default."),
     click.option("--space", metavar="SPACE", help="The public space, e.g. 'earth(box=(40, -75, 41, -73), cell=1)'."),
     click.option("--users", type=Whole(), help="How many people the data are about (public)."),
     click.option("--dataset", help="A public name of the data set."),
-]
+]  # fmt: skip
 _QUESTION = [
     click.option(
         "--question", "--query", "questions", multiple=True, metavar="QUESTION",
         help="mean, histogram, \"density(bandwidth='5 km')\", …; may be repeated.",
     ),
-    click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated."),
+    click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'",
+        help="May be repeated; a scope may follow: ', in any month'."),
     click.option("--alpha", help="alpha itself, instead of promises."),
     click.option("--delta", help="The delta of all releases together."),
     click.option("--fraction", "--part", "fraction", help="The share of every promise that the question may use."),
     click.option("--model", type=click.Choice(["local", "shuffle", "central"]), help="Who adds the noise."),
+]  # fmt: skip
+
+
+_PARTS = [
+    click.option(
+        "--period", metavar="PERIOD", help="Which period: 2026-10, a list, a range 2026-01..2026-10, last, or all."
+    ),
+    click.option("--by", multiple=True, metavar="NAME", help="Answer by this [[group]] of the study; may be repeated."),
+]
+_TIMES = [
+    click.option("--time", help="The column that says when a record was made."),
+    click.option("--period", "unit", type=click.Choice(UNITS), help="How time is divided, with --time and --zone."),
+    click.option("--zone", help="The public time zone in which days begin, e.g. Europe/Berlin."),
+    click.option("--periods", type=Whole(1, 10_000), help="For how many periods promises must last, e.g. 12."),
+    click.option(
+        "--group", "groups", multiple=True, metavar="'NAME: GROUP=PEOPLE, …'",
+        help='Public groups, e.g. "region: north=512, south=571"; may be repeated.',
+    ),
 ]  # fmt: skip
 
 
@@ -68,6 +96,10 @@ def _with(options: list[Any]) -> Callable[[Command], Command]:
     return add
 
 
+part_options = _with(_PARTS)
+"""Which periods, and by which groups."""
+time_options = _with(_TIMES)
+"""Flags about periods and groups that a study has."""
 study_option = _with(_STUDY)
 """``--study``."""
 data_options = _with(_DATA)
@@ -84,13 +116,13 @@ def output_options(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")(command)
 
 
-def asked_of(
+def study_and_questions(
     words: tuple[str, ...], file: str | None, flags: dict[str, Any]
 ) -> tuple[Study, list[Question], tuple[str, ...]]:
     """The study, the questions that a command is about (all of them by default), and those that were named."""
     file, names = split_words(words, file, flags)
     study = make_study(file, **flags)
-    return study, asked_questions(study, names), names
+    return study, selected_questions(study, names), names
 
 
 def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
@@ -105,16 +137,16 @@ def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any])
     return (files[0] if files else file), names
 
 
-def asked_questions(study: Study, names: tuple[str, ...] = ()) -> list[Question]:
+def selected_questions(study: Study, names: tuple[str, ...] = ()) -> list[Question]:
     """The questions that are meant, all of the study by default; each has an answer on the study's space."""
-    asked = [study.question(name) for name in names] or list(study.questions) or [study.question()]
-    for question in asked if len(asked) > 1 else ():  # a single one is refused by its plan
+    questions = [study.question(name) for name in names] or list(study.questions) or [study.question()]
+    for question in questions if len(questions) > 1 else ():  # a single one is refused by its plan
         try:
             question.fits(study.space)
         except ParameterError as error:
             problem = f"The question {question.label!r} has no answer: {error.problem}"
             raise ParameterError(problem, allowed=error.allowed, fix=error.fix) from None
-    return asked
+    return questions
 
 
 def make_study(file: str | None, **flags: Any) -> Study:
@@ -129,13 +161,38 @@ def study_of_flags(**flags: Any) -> Study:
     return _study_of({}, None, flags)
 
 
-def _study_of(spec: dict[str, Any], file: str | None, flags: Mapping[str, Any]) -> Study:
+def with_numbers(flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags in which ``--question count`` and ``--question 'sum(column)'`` are totals of one number a person.
+
+    >>> with_numbers({"questions": ("count",)})
+    {'questions': ('total',), 'per_person': 'count'}
+    """
+    given = tuple(flags.get("questions") or ())
+    numbers = {text.strip() for text in given if text.strip() == "count" or text.strip().startswith("sum(")}
+    if not numbers:
+        return dict(flags)
+    if len(numbers | {flags.get("per_person") or next(iter(numbers))}) > 1:
+        raise ParameterError(
+            f"Several numbers of each person are asked for: {', '.join(sorted(numbers))}.",
+            allowed="one study for each of them, all with the same ledger",
+            fix="--study visits.toml for one and --study amounts.toml for the other",
+        )
+    questions = tuple(dict.fromkeys("total" if text.strip() in numbers else text for text in given))
+    return {**flags, "questions": questions, "per_person": numbers.pop()}
+
+
+def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) -> Study:
+    flags = with_numbers(given)
     for name in ("users", "dataset", "model", "ledger", "alpha", "delta", "missing"):
         if flags.get(name) is not None:
             spec[name] = flags[name]
     if flags.get("delta") is not None or flags.get("alpha") is not None:
         old = {key: value for key, value in spec.get("privacy", {}).items() if key not in ("alpha", "delta")}
         spec["privacy"] = old
+    if flags.get("periods") is not None:
+        spec["periods"] = flags["periods"]
+    if flags.get("groups"):
+        spec["group"] = [_group(text) for text in flags["groups"]]
     _data(spec, flags)
     if flags.get("space") is not None:
         spec["space"] = _space_spec(flags["space"])
@@ -145,8 +202,7 @@ def _study_of(spec: dict[str, Any], file: str | None, flags: Mapping[str, Any]) 
     if flags.get("fraction") is not None:
         spec["question"] = [{**question, "fraction": flags["fraction"]} for question in spec.get("question", [])]
     if flags.get("promises"):
-        made = [Promise.parse(text) for text in flags["promises"]]
-        spec["promise"] = [{"share": p.share_text, "distance": p.distance, "epsilon": str(p.epsilon)} for p in made]
+        spec["promise"] = [promise_table(Promise.parse(text)) for text in flags["promises"]]
         if flags.get("alpha") is None:
             spec.pop("alpha", None)
             spec.get("privacy", {}).pop("alpha", None)
@@ -166,13 +222,30 @@ def _data(spec: dict[str, Any], flags: Mapping[str, Any]) -> None:
     data = dict(spec.get("data", {}))
     if flags.get("source") is not None or flags.get("sql") is not None:
         data = {key: value for key, value in data.items() if key not in ("source", "sql")}
-    for name in ("source", "sql", "user", "weight", "outside", "version", "acknowledge_sql", "encoding", "timeout"):
+    names = ("source", "sql", "user", "weight", "outside", "version", "acknowledge_sql", "encoding", "timeout")
+    for name in (*names, "time", "zone", "per_person"):
         if flags.get(name) is not None:
             data[name] = flags[name]
+    if flags.get("unit") is not None:
+        data["period"] = flags["unit"]
     if flags.get("items"):
         data["items"] = list(flags["items"])
     if data:
         spec["data"] = data
+
+
+def _group(text: str) -> dict[str, Any]:
+    """``"region: north=512, south=571"``, with a column of another name as ``"region(area): …"``."""
+    match = _GROUP.fullmatch(text.strip())
+    pairs = [part.partition("=") for part in match[3].split(",")] if match else []
+    if match is None or not all(label.strip() and size.strip().isdecimal() for label, _, size in pairs):
+        raise ParameterError(
+            f"The group {text!r} cannot be read.",
+            allowed="a name, a colon, and the public number of people of every group",
+            fix='--group "region: north=512, south=571"',
+        )
+    column = {} if match[2] is None else {"column": match[2].strip()}
+    return {"name": match[1].strip(), **column, "sizes": {label.strip(): int(size) for label, _, size in pairs}}
 
 
 def _space_spec(space: str | Mapping[str, Any]) -> dict[str, Any]:

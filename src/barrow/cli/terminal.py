@@ -26,11 +26,11 @@ def echo_count(text: str) -> None:
 
 def echo_json(data: Any) -> None:
     """Print plain data as one line of JSON, which reads back to the same data."""
-    click.echo(STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(data, ensure_ascii=False)))
+    click.echo(STEERS.sub(lambda result: f"\\u{ord(result[0]):04x}", json.dumps(data, ensure_ascii=False)))
 
 
 def echo_usage(error: click.ClickException) -> None:
     """Print what is wrong with a command line."""
-    said = io.StringIO()
-    error.show(file=said)
-    echo(said.getvalue(), err=True, nl=False)
+    text = io.StringIO()
+    error.show(file=text)
+    echo(text.getvalue(), err=True, nl=False)

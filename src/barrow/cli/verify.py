@@ -35,9 +35,9 @@ def verify(
 ) -> None:
     """Check a release's files, numbers and words, and its entry in the ledger; exits with 1 if something is wrong.
 
-    Without --ledger, what follows from the folder itself is checked, and what only the ledger's owner can confirm is
-    said. Nothing is opened or asked that you did not type. Without FOLDER, every release in this folder, with the
-    ledger of its study.toml if that is a file in it.
+    Without --ledger it checks what follows from the folder itself, and lists what only the ledger's owner can confirm.
+    It opens no file and asks no server that you did not type. Without FOLDER it checks every release in this folder,
+    with the ledger of its study.toml if that is a file in it.
 
     \b
     Example:
@@ -47,18 +47,18 @@ def verify(
     """  # noqa: D301  (click reads the backspace)
     named, own = (list(folders), None) if folders else _released()
     place = ledger or own
-    found = {folder: verify_folder(folder, ledger=place, head=head, anchor=anchor, signer=signer) for folder in named}
-    checks = [check for some in found.values() for check in some]
+    result = {folder: verify_folder(folder, ledger=place, head=head, anchor=anchor, signer=signer) for folder in named}
+    checks = [check for some in result.values() for check in some]
     good = not any(check.holds is False for check in checks)
     confirmed = all(check.holds for check in checks)
     rows = [
         {"folder": folder, "what": c.what, "holds": c.holds, "finding": c.finding}
-        for folder, checks in found.items()
+        for folder, checks in result.items()
         for c in checks
     ]
     lines = []
-    for folder, some in found.items():
-        lines += [f"{folder}:"] if len(found) > 1 else []
+    for folder, some in result.items():
+        lines += [f"{folder}:"] if len(result) > 1 else []
         lines += [f"{_SIGNS[check.holds]} {check.what}: {check.finding}" for check in some]
     short = "does not hold" if not good else "holds" if confirmed else "holds as far as it can be checked here"
     tell(as_json, quiet, {"holds": good, "confirmed": confirmed, "checks": rows}, short, *lines)
@@ -68,8 +68,10 @@ def verify(
 
 def _released() -> tuple[list[str], str | None]:
     """The releases in this folder, and the ledger of its study if that is a file in this folder too."""
-    found = sorted(str(statement.parent) for statement in Path("release").glob("*/statement.json"))
-    if not found:
+    # NAME, PERIOD/NAME and, of several groupings, PERIOD/NAME/GROUPING.
+    places = (place for depth in ("*", "*/*", "*/*/*") for place in Path("release").glob(f"{depth}/statement.json"))
+    results = sorted(str(place.parent) for place in places)
+    if not results:
         raise ParameterError(
             "No folder is named, and there is no release in this folder.",
             allowed="the folder of a release",
@@ -78,6 +80,6 @@ def _released() -> tuple[list[str], str | None]:
     try:
         named = str(tomllib.loads(read_regular(Path(DEFAULT), 2**22).decode()).get("ledger"))
     except (OSError, ValueError):
-        return found, None
+        return results, None
     inside = os.path.basename(named) == named and os.path.isfile(named) and not os.path.islink(named)
-    return found, named if inside else None
+    return results, named if inside else None

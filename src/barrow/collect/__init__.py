@@ -7,13 +7,13 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.collect.card import Card, make_card, read_card
     from barrow.collect.client import Client, SendError
-    from barrow.collect.wallet import Wallet
+    from barrow.collect.client_budget import ClientBudget
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             ".card": "Card make_card read_card",
             ".client": "Client SendError",
-            ".wallet": "Wallet",
+            ".client_budget": "ClientBudget",
         },
     )

@@ -19,7 +19,7 @@ from barrow.errors import ParameterError
 ATTESTED_BYTES = 64
 
 
-def said_of(card: str, *parts: bytes) -> bytes:
+def signed_message(card: str, *parts: bytes) -> bytes:
     """What is signed: the card's digest, and the hash of the list of hashes of each recipient's sealed part."""
     listed = hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts))
     return f"barrow admission 2 {card} {listed.hexdigest()}".encode("ascii")
@@ -32,7 +32,7 @@ def attest(key: Ed25519PrivateKey, card: str, *parts: bytes) -> bytes:
     >>> len(attest(new_key("front"), "sha256:" + "0" * 64, b"a sealed message"))
     64
     """
-    return key.sign(said_of(card, *parts))
+    return key.sign(signed_message(card, *parts))
 
 
 class Gate:
@@ -51,27 +51,27 @@ class Gate:
 
     def lets_in(self, admission: bytes, *parts: bytes) -> bool:
         """Whether this was signed for exactly these parts, by the key on the card."""
-        said = said_of(self._card, *parts)
+        text = signed_message(self._card, *parts)
         if len(admission) != self.size:
             return False
         if self._issuer is not None:
             prefix, signature = admission[: tokens.PREFIX_BYTES], admission[tokens.PREFIX_BYTES :]
-            return tokens.verify(self._issuer, said, prefix, signature)
-        return self._front is not None and _signed(self._front, said, admission)
+            return tokens.verify(self._issuer, text, prefix, signature)
+        return self._front is not None and _signed(self._front, text, admission)
 
     def report(self, line: str) -> str | None:
         """The report of a line, if it was let in; a line is a report, a tab, and what lets it in in base64."""
         text, _, admission = line.rstrip("\n").partition("\t")
         try:
-            found = unb64(admission, self.size)
+            result = unb64(admission, self.size)
         except ParameterError:
             return None
-        return text if self.lets_in(found, text.encode("utf-8", "surrogatepass")) else None
+        return text if self.lets_in(result, text.encode("utf-8", "surrogatepass")) else None
 
 
-def _signed(key: Ed25519PublicKey, said: bytes, signature: bytes) -> bool:
+def _signed(key: Ed25519PublicKey, text: bytes, signature: bytes) -> bool:
     try:
-        key.verify(signature, said)
+        key.verify(signature, text)
     except InvalidSignature:
         return False
     return True

@@ -27,8 +27,10 @@ from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
 from barrow.local import Server
 from barrow.local.mixing import kinds_of
+from barrow.questions.answer import Sample
+from barrow.questions.collecting import for_people
 from barrow.study import Release
-from barrow.study.release import Gathered, release_gathered
+from barrow.study.release import CollectedReports, release_collected
 
 _REPORTED = 50_000
 _LINES = 12
@@ -108,32 +110,36 @@ def open_batch(card: Card, batch: SealedBatch, key: X25519PrivateKey) -> Opened:
     refused: Counter[str] = Counter()
     counts, tail, seen = np.zeros(kinds, dtype=np.int64), [], 0
     for item in batch.items():
-        found = opener.open(item[:SEALED_BYTES])
-        if isinstance(found, str):
-            refused[found] += 1
+        result = opener.open(item[:SEALED_BYTES])
+        if isinstance(result, str):
+            refused[result] += 1
             continue
-        tail.append(found)
+        tail.append(result)
         seen += 1
         if len(tail) == _REPORTED + each:
             counts += np.bincount(tail[:_REPORTED], minlength=kinds)
             tail = tail[_REPORTED:]
-    kept = tail[: len(tail) - seen % each]
+    whole = tail[: len(tail) - seen % each]
     if seen % each:
         refused["left over"] = seen % each
-    if kept:
-        counts += np.bincount(kept, minlength=kinds)
+    if whole:
+        counts += np.bincount(whole, minlength=kinds)
     return Opened(counts, seen // each, dict(refused))
 
 
 def conditions_of(card: Card, people: int) -> tuple[str, ...]:
     """What a shuffled guarantee about so many people rests on, in words that follow "if"."""
     terms = card.survey.plan.terms
-    hiding = min(terms.hiding_among(people), terms.hiding)
-    share = "" if terms.honest == 1 else f" (honest = {float(terms.honest):g} of {min(people, terms.users):,})"
+    anonymity_set = min(terms.anonymity_set_among(people), terms.anonymity_set)
+    share = (
+        ""
+        if terms.honest_fraction == 1
+        else f" (honest = {float(terms.honest_fraction):g} of {min(people, terms.users):,})"
+    )
     alone = float(card.epsilon)
     return (
-        f"at least {hiding:,} people{share}, the person concerned among them, sent what their clients drew and told "
-        "nobody which messages were theirs",
+        f"at least {anonymity_set:,} people{share}, the person concerned among them, sent what their clients drew and "
+        "told nobody which messages were theirs",
         _counted(card),
         "whoever mixed the messages, whose signature the batch bears, forgot whence they came, and does not work "
         "together with whoever opened them, nor with those who carried them; if they do work together, only what each "
@@ -192,11 +198,13 @@ def analyse(
         "counted": card.counted,
         "refused": opened.refused,
     }
-    gathered = Gathered(plan.for_people(opened.people), opened.counts, named, conditions_of(card, opened.people))
-    return _released(card, gathered, "batch", ledger, out)
+    reports = CollectedReports(
+        for_people(plan, opened.people), Sample(opened.counts), named, conditions_of(card, opened.people)
+    )
+    return _released(card, reports, "batch", ledger, out)
 
 
-def gathered_reports(card: Card, lines: Iterable[str]) -> Server:
+def collect_reports(card: Card, lines: Iterable[str]) -> Server:
     """The reports among some lines that were let in, added up; no more than the card's number of people."""
     gate = Gate(card)
     server = Server(card.survey, counted=f"Each report is one person's if {_counted(card)}.")
@@ -226,32 +234,32 @@ def analyse_reports(
     """
     if card.shuffled:
         raise ParameterError("The card is of the shuffle model.", allowed="a local card", fix="analyse a mixed batch")
-    server = gathered_reports(card, reports)
-    found = server.result()
-    plan = card.survey.plan.for_people(found.n)
-    named = {"card": card.digest, "counted": card.counted, "reports": found.n, "refused": dict(found.refused)}
+    server = collect_reports(card, reports)
+    result = server.result()
+    plan = for_people(card.survey.plan, result.n)
+    named = {"card": card.digest, "counted": card.counted, "reports": result.n, "refused": dict(result.refused)}
     conditions = (
         "each person's own client drew the report, once, and sent nothing else; nobody else has to be trusted with it",
         f"{_counted(card)} (the number of people rests on this, and not what anyone can learn about one of them)",
     )
     counts = server.counts
-    said = (None, None) if counts is not None else (found.tables, found.lines[:_LINES])
-    gathered = Gathered(plan, counts, named, conditions, *said)
-    return _released(card, gathered, "set of reports", ledger, out)
+    text = (None, None) if counts is not None else (result.tables, result.lines[:_LINES])
+    collection = CollectedReports(plan, Sample(np.zeros(0) if counts is None else counts), named, conditions, *text)
+    return _released(card, collection, "set of reports", ledger, out)
 
 
 def _released(
     card: Card,
-    gathered: Gathered,
+    reports: CollectedReports,
     what: str,
     ledger: Ledger | str | os.PathLike[str],
     out: str | os.PathLike[str] | None,
 ) -> Release:
     """A release under the card's own key, of which there is one."""
-    book = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
-    name = f"{gathered.plan.question.label}-{card.digest[7:23]}"
+    state = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
+    name = f"{reports.plan.question.label}-{card.digest[7:23]}"
     try:
-        return release_gathered(card.survey.study, gathered, ledger=book, out=out, key=name)
+        return release_collected(card.survey.study, reports, ledger=state, out=out, key=name)
     except ParameterError as error:
         if "was paid for with other parameters" in error.problem:
             raise LedgerError(

@@ -30,7 +30,7 @@ SIGNATURE = 64
 _READ = 4096
 
 
-class Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+class BatchHead(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """The first line of a batch; ``bytes`` is how many a message has, with what lets it in."""
 
     barrow: str
@@ -46,7 +46,7 @@ class Head(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 class SealedBatch:
     """A batch that was read: what its first line says, and the file."""
 
-    head: Head
+    head: BatchHead
     path: Path
 
     def items(self) -> Iterator[bytes]:
@@ -79,13 +79,13 @@ class SealedBatch:
             file.seek(-SIGNATURE, os.SEEK_END)
             signature = file.read()
         try:
-            Ed25519PublicKey.from_public_bytes(key).verify(signature, _said(self.digest))
+            Ed25519PublicKey.from_public_bytes(key).verify(signature, _signed_text(self.digest))
         except (InvalidSignature, ValueError):
             return False
         return True
 
 
-def _said(digest: bytes) -> bytes:
+def _signed_text(digest: bytes) -> bytes:
     return b"barrow batch 2 " + digest
 
 
@@ -100,13 +100,13 @@ class _Hashed:
         self._seen.update(data)
 
     def sign(self, key: Ed25519PrivateKey) -> None:
-        self._file.write(key.sign(_said(self._seen.digest())))
+        self._file.write(key.sign(_signed_text(self._seen.digest())))
 
 
 def write_batch(
     path: str | os.PathLike[str], items: Iterable[bytes], key: Ed25519PrivateKey, *, card: str, name: str, count: int,
     people_of: int, size: int, in_memory: int = IN_MEMORY,
-) -> Head:  # fmt: skip
+) -> BatchHead:  # fmt: skip
     """Write ``count`` items of ``size`` bytes in a uniformly random order to a new file, signed, whole or not at all.
 
     As many are left out, at random, as do not make up a whole person.
@@ -114,7 +114,7 @@ def write_batch(
     ``people_of`` is m, how many messages each person sends; ``in_memory`` are permuted at once.
     """
     file = Path(path)
-    head = Head(_KIND, _VERSION, card, name, count - count % people_of, count % people_of, size)
+    head = BatchHead(_KIND, _VERSION, card, name, count - count % people_of, count % people_of, size)
     partial = file.with_name(f".{file.name}.{os.getpid()}.partial")
     try:
         with open(os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "wb") as target:
@@ -139,7 +139,7 @@ def write_batch(
     return head
 
 
-def _scattered(items: Iterable[bytes], head: Head, target: _Hashed, folder: Path, in_memory: int) -> int:
+def _scattered(items: Iterable[bytes], head: BatchHead, target: _Hashed, folder: Path, in_memory: int) -> int:
     """Rao and Sandelius: each item goes to a random file, and each file is permuted: exactly uniform together."""
     count = head.messages + head.left_out
     files = -(-count // max(1, in_memory // 2)) if count > in_memory else 1
@@ -190,7 +190,7 @@ def read_batch(path: str | os.PathLike[str]) -> SealedBatch:
     except OSError:
         raise ParameterError(f"There is no batch {str(path)!r}.", **whole) from None
     try:
-        head = msgspec.json.decode(first, type=Head)
+        head = msgspec.json.decode(first, type=BatchHead)
     except (ValueError, RecursionError):  # msgspec's errors among them
         head = None
     if head is None or (head.barrow, head.version) != (_KIND, _VERSION):

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from barrow.collect.card_form import AGAIN, CARD_VERSION, Wire, checked, no_card, signed_bytes, url_of
+from barrow.collect.card_form import AGAIN, CARD_VERSION, CardWire, checked, no_card, signed_bytes, url_of
 from barrow.collect.keys import b64, price_of, public_bytes
 from barrow.collect.patience import patiently
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
@@ -27,7 +27,7 @@ from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
 from barrow.study import Data, Study
 from barrow.study.file import study_from_text, study_text
-from barrow.study.study import Asked
+from barrow.study.study import QuestionLike
 
 LARGEST = 2**24
 """Cards are at most this many bytes."""
@@ -55,7 +55,7 @@ class Card:
         self._wire = checked(self._data)
 
     def __getattr__(self, name: str) -> Any:
-        if name in Wire.__struct_fields__:
+        if name in CardWire.__struct_fields__:
             return getattr(self._wire, name)
         raise AttributeError(name)
 
@@ -112,16 +112,16 @@ class Card:
     def survey(self) -> Survey:
         """The survey, planned here from the study in the card; a card that says anything else is refused."""
         study = study_from_text(self._wire.study)
-        made = Survey(study, study.question(self._wire.question or None))
-        said = {key: self._data[key] for key in _facts(made)}
-        if said != _facts(made):
-            wrong = next(key for key, value in _facts(made).items() if said[key] != value)
+        survey = Survey(study, study.question(self._wire.question or None))
+        data = {key: self._data[key] for key in _facts(survey)}
+        if data != _facts(survey):
+            wrong = next(key for key, value in _facts(survey).items() if data[key] != value)
             raise ParameterError(
                 f"The card's {wrong!r} is not what follows from its study: its constants cannot be proved here.",
                 allowed="a card that barrow collect init wrote, of the same version of barrow",
                 fix="do not report to it; ask whoever published it",
             )
-        return made
+        return survey
 
     def check_time(self, now: float | None = None) -> None:
         """Refuse a card that has expired, or that is not valid yet by this machine's clock."""
@@ -147,28 +147,30 @@ def planned_card(card: Card) -> Survey:
 
 def _facts(survey: Survey) -> dict[str, Any]:
     """What a card says that follows from its study."""
-    made, terms = survey.channel, survey.terms
+    built, terms = survey.channel, survey.terms
     # What cannot be written down is drawn by clients that plan the study again.
     alike = {"kind": "survey", "messages": survey.collector().length}, {"kind": "survey"}
-    channel, metric = made.wire or alike
+    channel, metric = built.wire or alike
     space = survey.study.space
     return {
         "survey": survey.digest,
         "model": survey.study.model.value,
-        "description": made.description,
+        "description": built.description,
         "promises": [promise.text for promise in terms.promises],
         "people": terms.users,
-        "honest": str(terms.honest),
+        "honest": str(terms.honest_fraction),
         "messages": survey.collector().length if survey.shuffled else 1,
         "labels": [] if channel["kind"] == "survey" else [str(label) for label in space.labels],
         "metric": metric,
         "channel": channel,
-        "local": {"definition": str(made.alone.definition), "epsilon": str(made.alone_epsilon)},
-        "claimed": {"definition": str(made.guarantee.definition), "hiding": terms.hiding} if survey.shuffled else None,
+        "local": {"definition": str(built.alone.definition), "epsilon": str(built.alone_epsilon)},
+        "claimed": {"definition": str(built.guarantee.definition), "hiding": terms.anonymity_set}
+        if survey.shuffled
+        else None,
     }
 
 
-def _said(study: Study) -> Data | None:
+def _public_data(study: Study) -> Data | None:
     """What a card tells of a study's records: what is done with those outside, which promises are priced by."""
     outside = "error" if study.data is None else study.data.outside
     return Data(outside=outside) if outside in ("default", "nearest") else None
@@ -185,7 +187,7 @@ def _refuse_files(study: Study) -> None:
 
 def make_card(
     study: Study,
-    asked: Asked = None,
+    request: QuestionLike = None,
     *,
     signer: Ed25519PrivateKey,
     address: str,
@@ -201,7 +203,7 @@ def make_card(
 
     Args:
         study: A local or shuffle study.
-        asked: The question.
+        request: The question.
         signer: The Ed25519 key of whoever publishes it.
         address: Where the collector is (local), or who serves the card and signs tokens (shuffle).
         shuffler: Where messages go (shuffle): to the shuffler, or to the front end that attests them.
@@ -225,8 +227,8 @@ def make_card(
             "The study does not say how many people it is about.", allowed="users, a public whole number",
             fix="users = 1000 in the study: no more reports than this are counted",
         )  # fmt: skip
-    public = study.replace(data=_said(study), ledger=None)
-    question = public.question(asked)
+    public = study.replace(data=_public_data(study), ledger=None)
+    question = public.question(request)
     if question not in public.questions:
         public = public.replace(questions=[question])
     survey = Survey(public, question)

@@ -22,7 +22,7 @@ _NAME = re.compile(r"sha256:[0-9a-f]{64}")
 AGAIN = "take the card again from where it was published"
 
 
-class Wire(msgspec.Struct, forbid_unknown_fields=True):
+class CardWire(msgspec.Struct, forbid_unknown_fields=True):
     """A card as JSON: exactly these keys; numbers are integers or texts of exact fractions."""
 
     barrow: str
@@ -57,7 +57,7 @@ def signed_bytes(data: Mapping[str, Any]) -> bytes:
     return json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def checked(data: Mapping[str, Any]) -> Wire:
+def checked(data: Mapping[str, Any]) -> CardWire:
     """What a card holds, if it is one, is signed by whom it says, and everything in it has its form."""
     if data.get("barrow") != "card":
         raise no_card("This is no card.")
@@ -68,7 +68,7 @@ def checked(data: Mapping[str, Any]) -> Wire:
             fix="install the newest barrow, or ask for a card of this version",
         )
     try:
-        wire = msgspec.convert(data, Wire)
+        wire = msgspec.convert(data, CardWire)
         Ed25519PublicKey.from_public_bytes(unb64(wire.signer, 32)).verify(unb64(wire.signature, 64), signed_bytes(data))
     except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
         raise no_card(f"The card is not whole: {str(error)[:100]}.") from None
@@ -82,7 +82,7 @@ def checked(data: Mapping[str, Any]) -> Wire:
     return wire
 
 
-def _check_parts(wire: Wire) -> None:
+def _check_parts(wire: CardWire) -> None:
     """Whether everything in a signed card has its form; what follows from its study is looked at later."""
     local = wire.model == "local"
     if _NAME.fullmatch(wire.survey) is None:

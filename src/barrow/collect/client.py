@@ -11,16 +11,15 @@ import msgspec
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow.collect.client_budget import ClientBudget
 from barrow.collect.keys import b64, unb64
-from barrow.collect.wallet import Wallet
 from barrow.errors import BarrowError, LedgerError, ParameterError
-from barrow.local import Client as LocalClient
-from barrow.local import Survey
+from barrow.local import LocalClient, Survey
 from barrow.local.mixing import permuted
 from barrow.numerics import Exact
-from barrow.spaces.base import Unknown
+from barrow.spaces.space import Unknown
 from barrow.study import Study
-from barrow.study.study import Asked
+from barrow.study.study import QuestionLike
 
 if TYPE_CHECKING:
     from barrow.collect.card import Card
@@ -43,7 +42,7 @@ class Client(LocalClient):
 
     Args:
         study: A card (or its file or JSON); or a public study, or a survey, for reports that are carried by hand.
-        asked: The question of a study; the only one by default.
+        question: The question of a study; the only one by default.
         memory: The file that remembers reports; one for each person. What was spent on cards is in ``memory.cards``.
         limit: What all cards together may cost this person, whoever colludes; remembered once it is given.
         signer: The base64 of the public key that must have signed the card, where it is known.
@@ -57,14 +56,14 @@ class Client(LocalClient):
     >>> with tempfile.TemporaryDirectory() as home:
     ...     me = Client(card, memory=f"{home}/me.json", limit=5)
     ...     report = me.report(["calm"])
-    ...     (me.report(["tense"]) == report, round(float(me.wallet.spent), 6))
+    ...     (me.report(["tense"]) == report, round(float(me.budget.spent), 6))
     (True, 3.0)
     """
 
     def __init__(
         self,
         study: Study | Survey | Card | str | os.PathLike[str] | Mapping[str, Any],
-        asked: Asked = None,
+        question: QuestionLike = None,
         *,
         memory: str | os.PathLike[str],
         limit: Exact | None = None,
@@ -76,10 +75,10 @@ class Client(LocalClient):
 
             self.card = read_card(study, signer=signer)
             study = planned_card(self.card)
-        super().__init__(study, asked, memory=memory)
-        self.wallet = Wallet(f"{os.fspath(memory)}.cards")
+        super().__init__(study, question, memory=memory)
+        self.budget = ClientBudget(f"{os.fspath(memory)}.cards")
         if limit is not None:
-            self.wallet.set_limit(limit)
+            self.budget.set_limit(limit)
 
     @property
     def _card(self) -> Card:
@@ -102,7 +101,7 @@ class Client(LocalClient):
             self._pay(self.card)
 
     def _pay(self, card: Card) -> None:
-        self.wallet.reserve(self.survey.digest, card.digest, card.epsilon)
+        self.budget.reserve(self.survey.digest, card.digest, card.epsilon)
 
     def sealed(
         self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error"
@@ -111,7 +110,7 @@ class Client(LocalClient):
         card = self._card
         if not card.shuffled:
             raise ParameterError("The card is local.", allowed="one report a person", fix="client.report(records)")
-        known = self.wallet.entry(self.survey.digest).get("sealed")
+        known = self.budget.entry(self.survey.digest).get("sealed")
         if known is not None:
             self._pay(card)
         else:
@@ -119,10 +118,10 @@ class Client(LocalClient):
             from barrow.collect.sealing import seal
 
             key = unb64(card.sealing["key"], 32)
-            made = [b64(seal(card.digest, key, value)) for value in report.values]
+            built = [b64(seal(card.digest, key, value)) for value in report.values]
             # The order of the values must not show in the order of the messages.
-            known = [made[i] for i in permuted(np.arange(len(made))).tolist()]
-            self.wallet.put(self.survey.digest, sealed=known)
+            known = [built[i] for i in permuted(np.arange(len(built))).tolist()]
+            self.budget.put(self.survey.digest, sealed=known)
         return tuple(unb64(text) for text in known)
 
     def send(
@@ -155,7 +154,7 @@ class Client(LocalClient):
         messages = self.sealed(records, ids=ids, unknown=unknown)
         admissions = self._admissions(messages, invitation, post) or [b""] * len(messages)
         done: dict[str, int] = {}
-        sent = set(self.wallet.entry(self.survey.digest).get("sent", []))
+        sent = set(self.budget.entry(self.survey.digest).get("sent", []))
         for i, (message, admission) in enumerate(zip(messages, admissions, strict=True)):
             if i in sent:
                 continue
@@ -163,7 +162,7 @@ class Client(LocalClient):
             for name, count in _taken(post, card.send["messages"], item, kind, 1).items():
                 done[name] = done.get(name, 0) + count
             sent.add(i)
-            self.wallet.put(self.survey.digest, sent=sorted(sent))
+            self.budget.put(self.survey.digest, sent=sorted(sent))
         return done
 
     def _admissions(self, parts: Sequence[bytes], invitation: str | None, post: Transport) -> list[bytes] | None:
@@ -172,25 +171,30 @@ class Client(LocalClient):
         if card.counted != "tokens":
             return None
         from barrow.collect import tokens
-        from barrow.collect.admission import said_of
+        from barrow.collect.admission import signed_message
 
-        key, said = tokens.load_issuer(unb64(card.admission["key"])), [said_of(card.digest, part) for part in parts]
-        entry = self.wallet.entry(self.survey.digest)
+        key, lines = (
+            tokens.load_issuer(unb64(card.admission["key"])),
+            [signed_message(card.digest, part) for part in parts],
+        )
+        entry = self.budget.entry(self.survey.digest)
         if "tokens" not in entry:
             if "blinded" not in entry:
-                made = [tokens.blind(key, text) for text in said]
-                secrets = [[b64(t.prefix), b64(t.request), f"{t.inverse:x}"] for t in made]
-                self.wallet.put(self.survey.digest, blinded=secrets)
-                entry = self.wallet.entry(self.survey.digest)
+                built = [tokens.blind(key, text) for text in lines]
+                secrets = [[b64(t.prefix), b64(t.request), f"{t.inverse:x}"] for t in built]
+                self.budget.put(self.survey.digest, blinded=secrets)
+                entry = self.budget.entry(self.survey.digest)
             waiting = [tokens.Blinded(unb64(a), unb64(b), int(c, 16)) for a, b, c in entry["blinded"]]
-            asked = {"invitation": invitation or "", "blinded": [b64(t.request) for t in waiting]}
-            found = _answer(post, card.send["tokens"], json.dumps(asked).encode(), "application/json").get("signatures")
-            if not isinstance(found, list) or len(found) != len(waiting):
+            request = {"invitation": invitation or "", "blinded": [b64(t.request) for t in waiting]}
+            result = _answer(post, card.send["tokens"], json.dumps(request).encode(), "application/json").get(
+                "signatures"
+            )
+            if not isinstance(result, list) or len(result) != len(waiting):
                 raise SendError("The issuer gave no tokens.", allowed="as many as there are messages", fix="try again")
-            pairs = zip(said, waiting, found, strict=True)
-            kept = [b64(t.prefix + tokens.finalize(key, text, t, unb64(s))) for text, t, s in pairs]
-            self.wallet.put(self.survey.digest, tokens=kept)
-            entry = self.wallet.entry(self.survey.digest)
+            pairs = zip(lines, waiting, result, strict=True)
+            admissions = [b64(t.prefix + tokens.finalize(key, text, t, unb64(s))) for text, t, s in pairs]
+            self.budget.put(self.survey.digest, tokens=admissions)
+            entry = self.budget.entry(self.survey.digest)
         return [unb64(token, tokens.TOKEN_BYTES) for token in entry["tokens"]]
 
 
@@ -202,29 +206,29 @@ def _over_https() -> Transport:
 
 def _answer(post: Transport, address: str, body: bytes, kind: str) -> dict[str, Any]:
     status, text = post(address, body, kind)
-    kept = {"allowed": "an answer in JSON", "fix": "send again later: what was drawn is kept, and the same goes out"}
+    hints = {"allowed": "an answer in JSON", "fix": "send again later: what was drawn is kept, and the same goes out"}
     try:
-        found = msgspec.json.decode(text)
+        result = msgspec.json.decode(text)
     except (ValueError, RecursionError):
         page = "an HTML page" if text.lstrip()[:1] == b"<" else "something that is no JSON"
-        raise SendError(f"{address} answered {page} (status {status}).", **kept) from None
+        raise SendError(f"{address} answered {page} (status {status}).", **hints) from None
     if status == 429:
-        raise SendError(f"{address} is busy (status 429).", **kept)
-    if status != 200 or not isinstance(found, dict):
-        reason = str(found.get("problem", ""))[:200] if isinstance(found, dict) else ""
-        raise SendError(f"{address} refused with status {status}. {reason}".strip(), **kept)
-    return found
+        raise SendError(f"{address} is busy (status 429).", **hints)
+    if status != 200 or not isinstance(result, dict):
+        reason = str(result.get("problem", ""))[:200] if isinstance(result, dict) else ""
+        raise SendError(f"{address} refused with status {status}. {reason}".strip(), **hints)
+    return result
 
 
 def _taken(post: Transport, address: str, body: bytes, kind: str, count: int) -> dict[str, int]:
-    found = _answer(post, address, body, kind).get("lines")
-    if not isinstance(found, list) or len(found) != count:
+    result = _answer(post, address, body, kind).get("lines")
+    if not isinstance(result, list) or len(result) != count:
         raise SendError(f"{address} did not say what it took.", fix="send again later: the same goes out")
-    refused = [str(line)[:100] for line in found if line not in DONE]
+    refused = [str(line)[:100] for line in result if line not in DONE]
     if refused:
         raise LedgerError(
             f"{address} refused what was sent: {refused[0]}.",
             allowed="accepted, or repeated",
             fix="check that the card is the newest one; what was drawn is kept",
         )
-    return {name: found.count(name) for name in DONE if name in found}
+    return {name: result.count(name) for name in DONE if name in result}

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from barrow.collect.admission import Gate
-from barrow.collect.analyser import gathered_reports
+from barrow.collect.analyser import collect_reports
 from barrow.collect.card import Card
 from barrow.collect.issuer import Issuer
 from barrow.collect.page import demo_routes
 from barrow.collect.stores import ReportStore
-from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, Health, RefusedError, Service, constant, reply
+from barrow.collect.web import MOST_LINES, GroupCommit, Handler, Health, RefusedError, Reply, Service, constant, reply
 from barrow.errors import ParameterError
 from barrow.local.batches import BatchReader
 from barrow.local.report import read_for
@@ -57,8 +57,8 @@ class Collector:
 
     async def take(self, lines: list[str]) -> list[str]:
         """What became of each line, once everything that was accepted is durable."""
-        said: list[str] = await self._commits.add(lines)
-        return said
+        texts: list[str] = await self._commits.add(lines)
+        return texts
 
     def _rows(self, lines: list[str]) -> list[tuple[bytes, bytes] | str]:
         """The id and the line to keep of each; or why it is refused. Many item-wise reports are read at once."""
@@ -72,11 +72,11 @@ class Collector:
             good = batch.read & (batch.sizes == counted.length) & ~batch.falling & (batch.largest < len(counted.counts))
             fast = zip(texts, batch.ids, good.tolist(), strict=True)
             read = iter([bytes.fromhex(name) if fine else self._id(text) for text, name, fine in fast])
-        said: list[tuple[bytes, bytes] | str] = []
+        answers: list[tuple[bytes, bytes] | str] = []
         for line, report in zip(lines, reports, strict=True):
-            found = "not let in" if report is None else next(read)
-            said.append(found if isinstance(found, str) else (found, line.encode()))
-        return said
+            result = "not let in" if report is None else next(read)
+            answers.append(result if isinstance(result, str) else (result, line.encode()))
+        return answers
 
     def _id(self, text: str) -> bytes | str:
         """The id of a report; or why it is refused."""
@@ -94,23 +94,23 @@ class Collector:
         if len(ids) <= room:
             return rows
         known = self.store.known(sorted(ids))
-        said: list[tuple[bytes, bytes] | str] = []
+        lines: list[tuple[bytes, bytes] | str] = []
         for row in rows:
             full = not isinstance(row, str) and row[0] not in known and room < 1
             if not (full or isinstance(row, str) or row[0] in known):
                 known.add(row[0])
                 room -= 1
-            said.append("too many" if full else row)
-        return said
+            lines.append("too many" if full else row)
+        return lines
 
     def _commit(self, lines: list[str]) -> list[str]:
         """Read and store what many requests brought, in the thread that waits for the disk."""
         rows = self._within(self._rows(lines))
-        kept = [row for row in rows if not isinstance(row, str)]
-        new = iter(self.store.add(kept, Counter(row for row in rows if isinstance(row, str))))
-        said = [row if isinstance(row, str) else "accepted" if next(new) else "repeated" for row in rows]
-        self._repeated += said.count("repeated")
-        return said
+        new_rows = [row for row in rows if not isinstance(row, str)]
+        new = iter(self.store.add(new_rows, Counter(row for row in rows if isinstance(row, str))))
+        texts = [row if isinstance(row, str) else "accepted" if next(new) else "repeated" for row in rows]
+        self._repeated += texts.count("repeated")
+        return texts
 
     def app(self) -> Service:
         """The application: /reports, /card, /health, /tokens where they are signed here; the operator's are apart."""
@@ -126,7 +126,7 @@ class Collector:
             routes |= demo_routes(self.card)
         return Service(routes, status=self._status, operator=self._operator, rate=self._rate)
 
-    async def _reports(self, body: bytes) -> Answer:
+    async def _reports(self, body: bytes) -> Reply:
         lines = body.decode("utf-8", "replace").split("\n")
         if lines and not lines[-1]:
             lines.pop()
@@ -147,7 +147,7 @@ class Collector:
         if self._issuer is not None:
             await self._issuer.check()
 
-    async def _result(self, _: bytes) -> Answer:
+    async def _result(self, _: bytes) -> Reply:
         """What the reports say so far; computed at most once a second."""
         then, shown = self._shown
         if time.monotonic() - then > _SHOWN_SECONDS:
@@ -156,5 +156,5 @@ class Collector:
         return reply(shown)
 
     def _so_far(self) -> Any:
-        server = gathered_reports(self.card, self.store.texts())
+        server = collect_reports(self.card, self.store.texts())
         return server.result().to_json() if server.n else {"n": 0}

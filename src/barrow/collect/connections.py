@@ -13,7 +13,7 @@ from typing import Any, cast
 import httptools
 
 from barrow.collect.room import Limits, Room, network_of
-from barrow.collect.web import Answer, Asked, Handler, Service, reply
+from barrow.collect.web import Handler, HttpRequest, Reply, Service, reply
 from barrow.errors import ParameterError
 
 _BACKLOG = 512
@@ -39,7 +39,7 @@ class Connection(asyncio.Protocol):
         self._head_bytes, self._left = 0, 0
         self._url, self._headers = b"", dict[bytes, bytes]()
         self._body = bytearray()
-        self._found: Handler | Answer = reply({})
+        self._result: Handler | Reply = reply({})
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Somebody came."""
@@ -158,15 +158,15 @@ class Connection(asyncio.Protocol):
             return
         self._left = int(length)
         self._method = self._parser.get_method().decode("ascii")
-        asked = Asked(self._method, _path(self._url), self.address, self._headers.get(b"authorization", b""))
-        self._found = self._service.find(asked)
+        request = HttpRequest(self._method, _path(self._url), self.address, self._headers.get(b"authorization", b""))
+        self._result = self._service.find(request)
         if self._left and self._headers.get(b"expect", b"").lower() == b"100-continue":
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._await("body", self._limits.body_seconds)
 
     def on_body(self, body: bytes) -> None:
         """A part of the body; kept only where it is wanted."""
-        if self._state != "body" or isinstance(self._found, Answer):
+        if self._state != "body" or isinstance(self._result, Reply):
             return
         if self._room.hold(self, len(body)):
             self._body += body
@@ -182,10 +182,10 @@ class Connection(asyncio.Protocol):
         self._stop_timer()
         self._room.wait(self, now=False)
         self._transport.pause_reading()
-        if isinstance(self._found, Answer):
-            self._loop.call_soon(self._send, self._found)  # not inside the parser
+        if isinstance(self._result, Reply):
+            self._loop.call_soon(self._send, self._result)  # not inside the parser
         else:
-            self._task = self._loop.create_task(self._answered(self._found, bytes(self._body)))
+            self._task = self._loop.create_task(self._answered(self._result, bytes(self._body)))
             self._body = bytearray()
 
     async def _answered(self, handler: Handler, body: bytes) -> None:
@@ -196,7 +196,7 @@ class Connection(asyncio.Protocol):
             self._room.leave(self)
         self._send(answer)
 
-    def _send(self, answer: Answer) -> None:
+    def _send(self, answer: Reply) -> None:
         if self._state != "answering":
             return
         self._again = self._again and not self._room.stopping
@@ -281,7 +281,7 @@ def _path(url: bytes) -> str:
     return url.partition(b"?")[0].decode("latin-1")
 
 
-def _written(answer: Answer, method: str, *, again: bool) -> bytes:
+def _written(answer: Reply, method: str, *, again: bool) -> bytes:
     ending = b"" if again else b"connection: close\r\n"
     head = b"HTTP/1.1 %d %s\r\n" % (answer.status, HTTPStatus(answer.status).phrase.encode())
     rows = b"".join(b"%s: %s\r\n" % row for row in answer.headers)

@@ -15,11 +15,11 @@ from barrow.collect import tokens
 from barrow.collect.card import Card
 from barrow.collect.keys import b64, public_bytes, unb64
 from barrow.collect.stores import connect, touch, writing
-from barrow.collect.web import Answer, GroupCommit, Handler, Health, RefusedError, Service, constant, reply
+from barrow.collect.web import GroupCommit, Handler, Health, RefusedError, Reply, Service, constant, reply
 from barrow.errors import ParameterError
 
 
-class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+class _TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
     invitation: str
     blinded: list[str]
 
@@ -41,19 +41,19 @@ class Invitations:
         with writing(self._link) as link:
             link.executemany("INSERT OR IGNORE INTO invitations VALUES (?, NULL)", [[_digest(c)] for c in codes])
 
-    def spend(self, asked: Iterable[tuple[str, bytes]]) -> list[str]:
+    def spend(self, requests: Iterable[tuple[str, bytes]]) -> list[str]:
         """Bind each code to its request, durably; the same request again is fine."""
-        said = []
+        lines = []
         with writing(self._link) as link:
-            for code, request in asked:
+            for code, request in requests:
                 row = link.execute("SELECT request FROM invitations WHERE code = ?", [_digest(code)]).fetchone()
                 if row is None:
-                    said.append("no invitation")
+                    lines.append("no invitation")
                     continue
                 if row[0] is None:
                     link.execute("UPDATE invitations SET request = ? WHERE code = ?", [request, _digest(code)])
-                said.append("accepted" if row[0] in (None, request) else "used invitation")
-        return said
+                lines.append("accepted" if row[0] in (None, request) else "used invitation")
+        return lines
 
     def counts(self) -> dict[str, int]:
         """How many invitations there are, and how many were used."""
@@ -90,13 +90,13 @@ class Issuer:
             None if invitations is None else GroupCommit(lambda rows: invitations.spend(rows))
         )
 
-    async def sign(self, asked: bytes) -> list[str]:
+    async def sign(self, query: bytes) -> list[str]:
         """The signatures that a request asks for, once its invitation is spent on it."""
         if self._key is None or self._commits is None:
             raise RefusedError(404, "this card has no tokens")
         try:
-            found = msgspec.json.decode(asked, type=_Asked)
-            requests = [unb64(text, -(-self._key.key_size // 8)) for text in found.blinded]
+            result = msgspec.json.decode(query, type=_TokenRequest)
+            requests = [unb64(text, -(-self._key.key_size // 8)) for text in result.blinded]
         except (msgspec.DecodeError, ParameterError, RecursionError):
             raise RefusedError(400, "malformed") from None
         if len(requests) != self.card.messages or len(set(requests)) != len(requests):
@@ -105,9 +105,9 @@ class Issuer:
         if any(int.from_bytes(request, "big") >= self._key.private_numbers().public_numbers.n for request in requests):
             raise RefusedError(400, "malformed")
         bound = hashlib.sha256(b"".join(requests)).digest()
-        said = (await self._commits.add([(found.invitation, bound)]))[0]
-        if said != "accepted":
-            raise RefusedError(403, str(said))
+        sentence = (await self._commits.add([(result.invitation, bound)]))[0]
+        if sentence != "accepted":
+            raise RefusedError(403, str(sentence))
         try:
             return [b64(await asyncio.to_thread(tokens.sign, self._key, request)) for request in requests]
         except ParameterError:
@@ -123,7 +123,7 @@ class Issuer:
             routes["POST", "/tokens"] = self.give_tokens
         return Service(routes, status=self.status, operator=self._operator, rate=self._rate)
 
-    async def give_tokens(self, body: bytes) -> Answer:
+    async def give_tokens(self, body: bytes) -> Reply:
         """The answer to a request for signatures."""
         return reply({"signatures": await self.sign(body)})
 
@@ -138,11 +138,11 @@ class Issuer:
         if self._key is None or self._invitations is None or self._commits is None:
             return
         await self._commits.alone(self._invitations.check)
-        public, said = tokens.load_issuer(unb64(self.card.admission["key"])), b"health"
-        made = tokens.blind(public, said)
+        public, text = tokens.load_issuer(unb64(self.card.admission["key"])), b"health"
+        built = tokens.blind(public, text)
         try:
-            signed = await asyncio.to_thread(tokens.sign, self._key, made.request)
-            good = tokens.verify(public, said, made.prefix, tokens.finalize(public, said, made, signed))
+            signed = await asyncio.to_thread(tokens.sign, self._key, built.request)
+            good = tokens.verify(public, text, built.prefix, tokens.finalize(public, text, built, signed))
         except ParameterError:
             good = False
         if not good:

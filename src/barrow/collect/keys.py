@@ -56,15 +56,15 @@ def unb64(text: str, size: int | None = None) -> bytes:
 
 
 def price_of(text: Any) -> Fraction:
-    """A price or limit as cards and wallets write it: ``"3"`` or ``"7/2"``, above 0 and at most 10^9; nothing else."""
-    found = Fraction(text) if isinstance(text, str) and _PRICE.fullmatch(text) else None
-    if found is None or not 0 < found <= 10**9:
+    """A price or limit in cards and client budgets: ``"3"`` or ``"7/2"``, above 0 and at most 10^9; nothing else."""
+    value = Fraction(text) if isinstance(text, str) and _PRICE.fullmatch(text) else None
+    if value is None or not 0 < value <= 10**9:
         raise ParameterError(
             "A price is not a number above 0 and up to 10^9.",
             allowed="texts such as 3 or 7/2",
-            fix="a card with another price is not answered; a wallet with one is restored from a copy",
+            fix="a card with another price is not answered; a client budget with one is restored from a copy",
         )
-    return found
+    return value
 
 
 def new_key(kind: str) -> Any:
@@ -141,17 +141,17 @@ def read_public(path: str | os.PathLike[str], kind: str) -> bytes:
 
 def public_of(files: Iterable[str | os.PathLike[str]], roles: Sequence[str]) -> dict[str, bytes]:
     """The public keys in some files, by role; each role that is asked for at most once, and no other."""
-    found: dict[str, bytes] = {}
+    result: dict[str, bytes] = {}
     for file in files:
         try:
             role = Path(file).read_bytes()[:64].decode("ascii", "replace").partition(" ")[0].removeprefix("barrow-")
         except OSError:
             role = ""
-        if role not in roles or role in found:
+        if role not in roles or role in result:
             raise ParameterError(
                 f"The file {str(file)!r} is no public key that this card needs, or the second one of its party.",
                 allowed=f"one file each of: {', '.join(roles)}",
                 fix="barrow collect keys --role ROLE, on that party's machine, writes it",
             )
-        found[role] = read_public(file, role)
-    return found
+        result[role] = read_public(file, role)
+    return result

@@ -81,8 +81,8 @@ def metrics_text(told: Mapping[str, Any]) -> str:
     <BLANKLINE>
     """
     lines = []
-    for name, found in told.items():
-        rows = {f'{{reason="{why}"}}': n for why, n in found.items()} if isinstance(found, Mapping) else {"": found}
+    for name, result in told.items():
+        rows = {f'{{reason="{why}"}}': n for why, n in result.items()} if isinstance(result, Mapping) else {"": result}
         numbers = {label: _stepped(name, n) for label, n in rows.items() if isinstance(n, int)}
         if numbers:
             lines.append(f"# TYPE barrow_{name} gauge")

@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from barrow.collect.card import Card
-from barrow.collect.web import Answer, Handler, constant
+from barrow.collect.web import Handler, Reply, constant
 from barrow.errors import ParameterError
 
 _KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css"}
@@ -48,4 +48,4 @@ def _serve(file: Path, policy: str) -> Handler:
         "referrer-policy": "no-referrer",
         "cache-control": "no-store",
     }
-    return constant(Answer(body, 200, tuple((name.encode(), value.encode()) for name, value in headers.items())))
+    return constant(Reply(body, 200, tuple((name.encode(), value.encode()) for name, value in headers.items())))

@@ -25,7 +25,7 @@ except ImportError:  # Windows: whoever mixes twice at a time there is stopped b
 _CHECK = 16
 
 
-class Pool:
+class MessagePool:
     """The messages of one card that wait to be mixed.
 
     Beside its file are ``.messages`` and ``.taken``, and, once it was mixed, the empty ``.mixing`` that locks.
@@ -116,20 +116,20 @@ class Pool:
             self._messages.begin()
             self._taken.begin()
             known = _those(self._messages, named) | (_those(self._taken, named) if closed else set())
-            said = []
+            lines = []
             for digest, item in zip(named, items, strict=True):
                 if digest in known:
-                    said.append("repeated")
+                    lines.append("repeated")
                 elif closed:
-                    said.append("closed")
+                    lines.append("closed")
                 else:
                     self._messages.put(self._record(digest, item))
                     known.add(digest)
-                    said.append("accepted")
-            if "accepted" in said or "repeated" in said:
+                    lines.append("accepted")
+            if "accepted" in lines or "repeated" in lines:
                 self._sync(self._messages)
-        self.held += said.count("accepted")
-        return said
+        self.held += lines.count("accepted")
+        return lines
 
     @property
     def waiting(self) -> int:
@@ -214,4 +214,4 @@ class Pool:
 
 def _those(slots: Slots, digests: list[bytes]) -> set[bytes]:
     """Those that are there."""
-    return {digest for digest, found in zip(digests, slots.has(digests), strict=True) if found}
+    return {digest for digest, result in zip(digests, slots.has(digests), strict=True) if result}

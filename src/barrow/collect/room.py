@@ -49,10 +49,10 @@ def network_of(address: str) -> str:
     ('203.0.113.7', True)
     """
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        result = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return address
-    return str(found) if found.version == 4 else str(int(found) >> 64)
+    return str(result) if result.version == 4 else str(int(result) >> 64)
 
 
 class Guest(Protocol):

@@ -11,24 +11,24 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from barrow.collect.admission import Gate
-from barrow.collect.batches import Head, read_batch, write_batch
+from barrow.collect.batches import BatchHead, read_batch, write_batch
 from barrow.collect.card import Card
 from barrow.collect.keys import b64, public_bytes
-from barrow.collect.pool import Pool
+from barrow.collect.pool import MessagePool
 from barrow.collect.sealing import SEALED_BYTES
-from barrow.collect.web import MOST_LINES, Answer, GroupCommit, Handler, Health, RefusedError, Service, reply
+from barrow.collect.web import MOST_LINES, GroupCommit, Handler, Health, RefusedError, Reply, Service, reply
 from barrow.errors import ParameterError
 
 
-def open_pool(path: str | os.PathLike[str], card: Card) -> Pool:
+def open_pool(path: str | os.PathLike[str], card: Card) -> MessagePool:
     """The pool of a card's messages, made if it is not there."""
-    return Pool(path, card.digest, SEALED_BYTES + Gate(card).size)
+    return MessagePool(path, card.digest, SEALED_BYTES + Gate(card).size)
 
 
 class Shuffler:
     """The messages of one shuffle card, until they are mixed."""
 
-    def __init__(self, card: Card, pool: Pool, *, rate: int = 0, operator: str | None = None) -> None:
+    def __init__(self, card: Card, pool: MessagePool, *, rate: int = 0, operator: str | None = None) -> None:
         if not card.shuffled:
             raise ParameterError(
                 "The card is local: its reports are not mixed.", allowed="a shuffle card", fix="barrow collect serve"
@@ -51,18 +51,18 @@ class Shuffler:
         if len(body) // size > MOST_LINES:
             raise RefusedError(413, f"at most {MOST_LINES} items")
         items: list[bytes] = []
-        said: list[str] = []
+        lines: list[str] = []
         for start in range(0, len(body), size):
             item = body[start : start + size]
             let_in = self._gate.lets_in(item[SEALED_BYTES:], item[:SEALED_BYTES])
-            said.append("" if let_in else "not let in")
+            lines.append("" if let_in else "not let in")
             items += [item] if let_in else []
         stored = iter(await self._commits.add(items))
-        said = [name or next(stored) for name in said]
-        for name in said:
+        lines = [name or next(stored) for name in lines]
+        for name in lines:
             if name != "accepted":
                 self.pool.refuse(name)
-        return said
+        return lines
 
     def app(self) -> Service:
         """The application: /messages, /health; for the operator /status and /metrics."""
@@ -72,7 +72,7 @@ class Shuffler:
         }
         return Service(routes, status=self._status, operator=self._operator, rate=self._rate)
 
-    async def _messages(self, body: bytes) -> Answer:
+    async def _messages(self, body: bytes) -> Reply:
         if time.time() >= self.card.expires:
             raise RefusedError(410, "the card has expired")
         lines = await self.take(body)
@@ -89,7 +89,7 @@ class Shuffler:
         await self._commits.alone(self.pool.check)
 
 
-def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str], key: Ed25519PrivateKey) -> Head:
+def mix_and_forget(card: Card, pool: MessagePool, out: str | os.PathLike[str], key: Ed25519PrivateKey) -> BatchHead:
     """Mix what waits into one signed batch, once, and forget it; refused while fewer than n people's messages wait.
 
     The pool takes nothing more from then on. If it is interrupted, the same call goes on, with the same id. Of two
@@ -104,7 +104,7 @@ def mix_and_forget(card: Card, pool: Pool, out: str | os.PathLike[str], key: Ed2
         return _mixed(card, pool, out, key)
 
 
-def _mixed(card: Card, pool: Pool, out: str | os.PathLike[str], key: Ed25519PrivateKey) -> Head:
+def _mixed(card: Card, pool: MessagePool, out: str | os.PathLike[str], key: Ed25519PrivateKey) -> BatchHead:
     people, each = int(card.people), int(card.messages)
     batch, waiting = pool.batch, pool.count()
     if batch is not None and waiting == 0:

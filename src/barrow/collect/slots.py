@@ -54,7 +54,7 @@ class Slots:
         for name in (".new", ".old"):  # of a growth that was interrupted
             self._drop(self._beside(name))
         if not self.path.exists():
-            os.close(_made(self._beside(".new"), self._fewest * BUCKET))
+            os.close(_create(self._beside(".new"), self._fewest * BUCKET))
             os.replace(self._beside(".new"), self.path)
             fsync_folder(self.path.parent)
         self._open()
@@ -91,10 +91,10 @@ class Slots:
 
     def has(self, digests: Sequence[bytes]) -> list[bool]:
         """Whether there are records that begin with these digests."""
-        said: list[bool] = []
+        lines: list[bool] = []
         for start in range(0, len(digests), _AT_ONCE):
-            said += self._has(digests[start : start + _AT_ONCE])
-        return said
+            lines += self._has(digests[start : start + _AT_ONCE])
+        return lines
 
     def _has(self, digests: Sequence[bytes]) -> list[bool]:
         numbers = [self._number(digest) for digest in digests]
@@ -103,11 +103,11 @@ class Slots:
         for number, flags in zip(numbers, words != 0, strict=True):
             self._flags[number] = bytearray(flags.tobytes())
         begins = np.frombuffer(b"".join(digest[:8] for digest in digests), dtype=np.uint64)
-        said: list[bool] = (words == begins[:, None]).any(axis=1).tolist()
-        for i in [i for i, found in enumerate(said) if found]:  # eight bytes agree: all of them?
+        lines: list[bool] = (words == begins[:, None]).any(axis=1).tolist()
+        for i in [i for i, result in enumerate(lines) if result]:  # eight bytes agree: all of them?
             spots = range(0, BUCKET, self.width)
-            said[i] = any(images[i].startswith(digests[i], at) for at in spots)
-        return said
+            lines[i] = any(images[i].startswith(digests[i], at) for at in spots)
+        return lines
 
     def put(self, record: bytes) -> None:
         """Write a record whose digest is not there; it is durable after :meth:`sync`."""
@@ -166,7 +166,7 @@ class Slots:
 
     def _grow(self) -> None:
         """Twice as many buckets; within each of them the records are placed anew."""
-        new = _made(self._beside(".new"), 2 * self._buckets * BUCKET)
+        new = _create(self._beside(".new"), 2 * self._buckets * BUCKET)
         try:
             for start in range(0, self._buckets, _CHUNK):
                 image = self._spread(self._rows(start), 2 * start, 2 * min(_CHUNK, self._buckets - start))
@@ -221,7 +221,7 @@ class Slots:
             os.close(self._file)
 
 
-def _made(path: Path, size: int) -> int:
+def _create(path: Path, size: int) -> int:
     """A new file of zeros whose room is reserved: writing into it does not fail on a full disk."""
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     try:

@@ -33,12 +33,12 @@ class ReportStore(ABC):
 
     def add(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> list[bool]:
         """Store rows (id, text) and counts of refusals in one durable step; which rows were new."""
-        left, said = self._insert(rows, refused), []
+        left, lines = self._insert(rows, refused), []
         self._number += len(left)
         for name, _ in rows:  # of copies in one step only the first is new
-            said.append(name in left)
+            lines.append(name in left)
             left.discard(name)
-        return said
+        return lines
 
     def count(self) -> int:
         """How many reports are stored."""
@@ -169,23 +169,23 @@ class SqliteReports(ReportStore):
         self._number = int(self._link.execute("SELECT count(*) FROM reports").fetchone()[0])
 
     def _insert(self, rows: Sequence[tuple[bytes, bytes]], refused: Mapping[str, int]) -> set[bytes]:
-        found: set[bytes] = set()
+        results: set[bytes] = set()
         with writing(self._link) as link:
             for start in range(0, len(rows), _ROWS):
                 some = rows[start : start + _ROWS]
                 insert = f"INSERT OR IGNORE INTO reports VALUES {','.join(['(?, ?)'] * len(some))} RETURNING id"  # noqa: S608
-                found.update(row[0] for row in link.execute(insert, [x for row in some for x in row]).fetchall())
+                results.update(row[0] for row in link.execute(insert, [x for row in some for x in row]).fetchall())
             link.executemany(_COUNT, refused.items())
-        return found
+        return results
 
     def known(self, ids: Sequence[bytes]) -> set[bytes]:
         """Those of some ids that are stored."""
-        found: set[bytes] = set()
+        results: set[bytes] = set()
         for start in range(0, len(ids), _ROWS):
             some = ids[start : start + _ROWS]
             query = f"SELECT id FROM reports WHERE id IN ({','.join('?' * len(some))})"  # noqa: S608
-            found.update(row[0] for row in self._link.execute(query, some))
-        return found
+            results.update(row[0] for row in self._link.execute(query, some))
+        return results
 
     def refused(self) -> dict[str, int]:
         """How many were refused, by reason."""
@@ -225,7 +225,7 @@ class PostgresReports(ReportStore):
                 "CREATE TABLE IF NOT EXISTS barrow_refused (survey text, reason text, number bigint NOT NULL, "
                 "PRIMARY KEY (survey, reason))"
             )
-            found: Any = self._link.execute(
+            result: Any = self._link.execute(
                 "SELECT count(*) FROM barrow_reports WHERE survey = %s", [survey]
             ).fetchone()
         except psycopg.Error as error:
@@ -234,7 +234,7 @@ class PostgresReports(ReportStore):
                 allowed="postgresql://user@host/database of a server that runs",
                 fix="check the address and the password file",
             ) from None
-        self._number = int(found[0])
+        self._number = int(result[0])
 
     @contextlib.contextmanager
     def _answering(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, RSAPublicKey
 
+from barrow import heavy
 from barrow.collect.keys import RSA_BITS
 from barrow.errors import ParameterError
 from barrow.noise import system_source
@@ -118,17 +119,17 @@ def sign(key: RSAPrivateKey, request: bytes) -> bytes:
     return s.to_bytes(len(request), "big")
 
 
-def finalize(key: RSAPublicKey, message: bytes, made: Blinded, answer: bytes) -> bytes:
+def finalize(key: RSAPublicKey, message: bytes, blinded: Blinded, answer: bytes) -> bytes:
     """The signature without its blinding (RFC 9474, 4.4); a wrong one is refused."""
     size, n = _size(key), key.public_numbers().n
-    found = (int.from_bytes(answer, "big") * made.inverse % n).to_bytes(size, "big")
-    if len(answer) != size or not verify(key, message, made.prefix, found):
+    result = (int.from_bytes(answer, "big") * blinded.inverse % n).to_bytes(size, "big")
+    if len(answer) != size or not verify(key, message, blinded.prefix, result):
         raise ParameterError(
             "The issuer's answer is no signature of this token.",
             allowed="a blind signature by the key on the card",
             fix="ask again; if it stays, do not trust this card",
         )
-    return found
+    return result
 
 
 def verify(key: RSAPublicKey, message: bytes, prefix: bytes, signature: bytes) -> bool:
@@ -142,9 +143,7 @@ def verify(key: RSAPublicKey, message: bytes, prefix: bytes, signature: bytes) -
 
 def _power(base: int, exponent: int, modulus: int) -> int:
     """A power by GMP, six times as fast as Python's own."""
-    from flint import fmpz
-
-    return int(pow(fmpz(base), fmpz(exponent), fmpz(modulus)))
+    return int(pow(heavy.fmpz(base), heavy.fmpz(exponent), heavy.fmpz(modulus)))
 
 
 def _size(key: RSAPublicKey | RSAPrivateKey) -> int:
@@ -155,6 +154,6 @@ def _below(n: int) -> int:
     """Uniform in 1 .. n - 1, by rejection."""
     size = -(-n.bit_length() // 8)
     while True:
-        found = int.from_bytes(random_bytes(size), "big") >> (8 * size - n.bit_length())
-        if 0 < found < n:
-            return found
+        result = int.from_bytes(random_bytes(size), "big") >> (8 * size - n.bit_length())
+        if 0 < result < n:
+            return result

@@ -20,8 +20,8 @@ from barrow.collect.stores import StoreError
 from barrow.errors import BarrowError, MissingExtraError
 
 Row = TypeVar("Row")
-Found = TypeVar("Found")
-Handler = Callable[[bytes], Awaitable["Answer"]]
+Outcome = TypeVar("Outcome")
+Handler = Callable[[bytes], Awaitable["Reply"]]
 """From a request's body to an answer."""
 Counts = Callable[[], Awaitable[Mapping[str, Any]]]
 """What a service knows about itself: numbers, or numbers by reason."""
@@ -96,11 +96,11 @@ class GroupCommit(Generic[Row]):
             finally:
                 self._rows -= size
 
-    async def alone(self, work: Callable[[], Found]) -> Found:
+    async def alone(self, work: Callable[[], Outcome]) -> Outcome:
         """The result of some work on the same store, between commits."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, self._locked, work)
 
-    def _locked(self, work: Callable[[], Found]) -> Found:
+    def _locked(self, work: Callable[[], Outcome]) -> Outcome:
         with self.lock:
             return work()
 
@@ -133,7 +133,7 @@ class Rates:
         return count <= self._most
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """What a service answers.
 
     Attributes:
@@ -147,16 +147,16 @@ class Answer(NamedTuple):
     headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
-def reply(data: Any, status: int = 200, **headers: str) -> Answer:
+def reply(data: Any, status: int = 200, **headers: str) -> Reply:
     """JSON that nobody may cache."""
     more = tuple((name.replace("_", "-").encode(), value.encode()) for name, value in headers.items())
-    return Answer(msgspec.json.encode(data), status, _JSON + more)
+    return Reply(msgspec.json.encode(data), status, _JSON + more)
 
 
-def constant(answer: Answer) -> Handler:
+def constant(answer: Reply) -> Handler:
     """Whoever asks gets this."""
 
-    async def give(_: bytes) -> Answer:
+    async def give(_: bytes) -> Reply:
         return answer
 
     return give
@@ -169,7 +169,7 @@ class Health:
         self._check, self._until = check, 0.0
         self._running: asyncio.Task[None] | None = None
 
-    async def answer(self, _: bytes) -> Answer:
+    async def answer(self, _: bytes) -> Reply:
         """That all is well, or what the check raised."""
         if self._running is None or (self._running.done() and time.monotonic() >= self._until):
             self._running = asyncio.create_task(self._checked())
@@ -195,7 +195,7 @@ _PREFLIGHT = {
 }
 
 
-class Asked(NamedTuple):
+class HttpRequest(NamedTuple):
     """What a request asks for, before its body.
 
     Attributes:
@@ -238,22 +238,22 @@ class Service:
         if status is not None and operator is not None:
             self._private = {("GET", "/status"): self._give_status, ("GET", "/metrics"): self._give_metrics}
 
-    def find(self, asked: Asked) -> Handler | Answer:
+    def find(self, request: HttpRequest) -> Handler | Reply:
         """Who answers this, or the answer where no body is wanted."""
-        route = ("GET" if asked.method == "HEAD" else asked.method, asked.path)
-        if not self._rates.allow(asked.address):
+        route = ("GET" if request.method == "HEAD" else request.method, request.path)
+        if not self._rates.allow(request.address):
             return reply({"problem": "too many requests"}, 429, retry_after="60")
         if route in self._private:
-            if hmac.compare_digest(asked.authorization, self._operator or b""):
+            if hmac.compare_digest(request.authorization, self._operator or b""):
                 return self._private[route]
             return reply({"problem": "for the operator only"}, 401, www_authenticate="Bearer")
         if route in self._routes:
             return self._routes[route]
-        if asked.method == "OPTIONS" and asked.path in self._paths:
+        if request.method == "OPTIONS" and request.path in self._paths:
             return reply({}, 200, **_PREFLIGHT)
         return reply({"problem": "there is nothing here"}, 404)
 
-    async def answer(self, handler: Handler, body: bytes) -> Answer:
+    async def answer(self, handler: Handler, body: bytes) -> Reply:
         """What a handler says, or in constant words what went wrong."""
         try:
             return await handler(body)
@@ -268,14 +268,14 @@ class Service:
             self.troubles.note(error)
             return reply({"problem": "something went wrong"}, 500)
 
-    async def _give_status(self, _: bytes) -> Answer:
+    async def _give_status(self, _: bytes) -> Reply:
         told = {} if self._status is None else await self._status()
         return reply({**told, "dropped": self.dropped, "errors": self.troubles.number})
 
-    async def _give_metrics(self, _: bytes) -> Answer:
+    async def _give_metrics(self, _: bytes) -> Reply:
         told = {} if self._status is None else await self._status()
         text = metrics_text({**told, "dropped": self.dropped, "errors": self.troubles.number})
-        return Answer(text.encode(), 200, ((b"content-type", b"text/plain; version=0.0.4"), _JSON[1]))
+        return Reply(text.encode(), 200, ((b"content-type", b"text/plain; version=0.0.4"), _JSON[1]))
 
 
 def run(

@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 
 from barrow.collect.card import Card
 from barrow.numerics import float_up
-from barrow.policy import odds_upper, percent_up
+from barrow.promises import odds_upper, percent_up
 
 
 def card_text(card: Card) -> str:
     r"""What a card asks, what leaves the phone, what can be learnt, and what is only claimed."""
-    made, space = card.survey.channel, card.survey.study.space
-    alone, slack = float_up(card.epsilon), made.alone.definition.delta_at(1)
+    built, space = card.survey.channel, card.survey.study.space
+    alone, slack = float_up(card.epsilon), built.alone.definition.delta_at(1)
     unit = f", up to {space.diameter:,.4g} {space.unit} apart" if space.unit else ""
     shown = ", ".join(str(space.label(i)) for i in range(min(space.items, 6)))
     lines = [
@@ -26,12 +26,12 @@ def card_text(card: Card) -> str:
         "counts it.",
     ]
     if card.claimed is not None:
-        better = made.guarantee.epsilon_at(1)
+        better = built.guarantee.epsilon_at(1)
         lines.append(
             f"What the card claims, and your phone cannot check: if the messages of at least "
             f"{card.claimed['hiding']:,} people who do as they should are mixed, and whoever mixes does not work "
             f"together with whoever reads, a 50 % guess becomes "
-            f"{_at_most(better, float(made.guarantee.definition.delta_at(1)))} ({card.claimed['definition']})."
+            f"{_at_most(better, float(built.guarantee.definition.delta_at(1)))} ({card.claimed['definition']})."
         )
     lines.append(
         "You are let in by an invitation, once: it is exchanged for signatures that were made without seeing what "
@@ -41,7 +41,7 @@ def card_text(card: Card) -> str:
         "their word."
     )
     if card.promises:
-        words = made.terms.records.words
+        words = built.terms.records.words
         lines.append("Promised: " + "; ".join(card.promises) + "." + (f" {words}." if words else ""))
     hosts = sorted({address.split("/")[2] for address in card.send.values()})
     lines.append(
@@ -72,12 +72,14 @@ def _at_most(epsilon: float, delta: float) -> str:
 
 def _leaves(card: Card) -> list[str]:
     """What leaves the phone."""
-    kept = "It is drawn once and kept: asked again, your phone sends the same, because a second draw would tell more."
+    sentence = (
+        "It is drawn once and kept: asked again, your phone sends the same, because a second draw would tell more."
+    )
     if card.shuffled:
         return [
             f"What leaves your phone: {card.messages:,} messages of {card.sealing['bytes']} bytes, one by one. Each "
             "holds one item that was replaced by a random one, encrypted so that only the analyser can open it, and "
-            f"nothing that says that two are yours. {kept}"
+            f"nothing that says that two are yours. {sentence}"
         ]
     what = card.survey.channel.report_description
-    return [f"What leaves your phone: {what}, and a random number so that a copy is not counted twice. {kept}"]
+    return [f"What leaves your phone: {what}, and a random number so that a copy is not counted twice. {sentence}"]

@@ -13,6 +13,8 @@ from importlib.resources.abc import Traversable
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
+
 from barrow.errors import ParameterError
 from barrow.questions import Density, Distance, Similarity
 from barrow.spaces import Earth, Embedding
@@ -85,8 +87,6 @@ def word_study(folder: Path) -> Study:
 
     Between vectors, unrelated words are at right angles, and half of all words have another one within 45 degrees.
     """
-    import numpy as np
-
     with np.load(BytesIO(bundled("words.npz").read_bytes())) as file:
         words, vectors = file["words"].tolist(), file["vectors"].astype(np.float64)
     concepts = [vectors[words.index(word)].tolist() for word in CONCEPTS]

@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.questions import Plan
-from barrow.spaces.base import Floats
+from barrow.questions import Answer
+from barrow.questions.estimates import estimate
+from barrow.questions.releasing import places_of
+from barrow.spaces.space import Floats
 
 SHADES = ((0.1, "█"), (0.03, "▓"), (0.01, "▒"), (0.0, "░"))
 """The shade of a share above each of these; a share within the noise is left blank."""
 
 
-def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
+def heat_map(plan: Answer, values: Floats, *, width: int = 64) -> list[str]:
     """The lines of a picture of a released density on Earth, north on top, with its axes and its key.
 
     A place is drawn only if its share is above what the noise alone reaches anywhere with probability 5 %. Rows
@@ -37,7 +39,7 @@ def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
              0°E
              ░ above the noise   ▒ above 1 %   ▓ above 3 %   █ above 10 %
     """
-    box, places, noise = plan.space.records_space.geometry.box, plan.places, plan.threshold
+    box, places, noise = plan.terms.space.records_space.geometry.box, places_of(plan), estimate(plan).threshold
     if box is None or places is None or noise is None:
         raise ParameterError(
             f"The release is not a map: {plan.description}.",
@@ -46,20 +48,21 @@ def heat_map(plan: Plan, values: Floats, *, width: int = 64) -> list[str]:
         )
     _, west, _, east = box
     lon = west + (east - west) * (np.arange(width) + 0.5) / width
-    drawn = []
+    samples = []
     for lat in np.unique(places[:, 0])[::-1]:
         row = np.flatnonzero(places[:, 0] == lat)
         nearest = row[np.abs(places[row, 1][None, :] - lon[:, None]).argmin(axis=1)]
         line = "".join(_shade(share, noise) for share in values[nearest].tolist())
-        drawn.append(f"{_degrees(lat, 'NS'):>7}  {line}".rstrip())
-    seen = [i for i, line in enumerate(drawn) if len(line) > 7] or [0]
+        samples.append(f"{_degrees(lat, 'NS'):>7}  {line}".rstrip())
+    seen = [i for i, line in enumerate(samples) if len(line) > 7] or [0]
     key = "   ".join(f"{sign} above {f'{100 * share:.0f} %' if share else 'the noise'}" for share, sign in SHADES[::-1])
-    return [*drawn[seen[0] : seen[-1] + 1], f"{'':9}{_axis(west, east, width)}", f"{'':9}{key}"]
+    return [*samples[seen[0] : seen[-1] + 1], f"{'':9}{_axis(west, east, width)}", f"{'':9}{key}"]
 
 
-def standing_out(plan: Plan, values: Floats) -> int:
+def standing_out(plan: Answer, values: Floats) -> int:
     """How many released shares are above what the noise alone reaches anywhere with probability 5 %."""
-    return 0 if plan.threshold is None else int((values > plan.threshold).sum())
+    threshold = estimate(plan).threshold
+    return 0 if threshold is None else int((values > threshold).sum())
 
 
 def _shade(share: float, noise: float) -> str:

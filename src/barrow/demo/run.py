@@ -16,11 +16,13 @@ import numpy as np
 
 from barrow.demo.examples import Example, bundled, example
 from barrow.demo.picture import standing_out
+from barrow.demo.words import lines
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.numerics import exact_text, float_up
-from barrow.policy import Policy, odds_upper
-from barrow.questions import Plan
+from barrow.promises import Policy, odds_upper
+from barrow.questions import Answer
+from barrow.questions.answer import Sample
 from barrow.study import LostReleaseError, Release, Study
 
 _FEW = 10
@@ -39,7 +41,7 @@ class Shown:
     """
 
     release: Release
-    plan: Plan
+    plan: Answer
     true_error: float
     ratio: str
 
@@ -102,8 +104,6 @@ class DemoResult:
         }
 
     def __str__(self) -> str:
-        from barrow.demo.words import lines
-
         return "\n".join(lines(self))
 
     def _repr_html_(self) -> str:
@@ -175,8 +175,8 @@ def _shown(study: Study, name: str, folder: Path) -> Shown:
     # Only because these data are public may the truth be looked at; barrow itself never shows it.
     if plan is None or data is None:
         raise ParameterError("The demo shows linear questions.", allowed="mean, distance, density, …")
-    exact = plan.center(plan.statistics(data.count(data.engine(), plan.space, study.users)))
-    truth = np.array([row["value"] for row in plan.tables(exact)["values"]])
+    exact = plan.statistics(data.count(data.engine(), plan.terms.space, study.users)).approximation
+    truth = np.array([row["value"] for row in plan.tables(Sample(exact))["values"]])
     return Shown(release, plan, float(np.abs(release.values - truth).max()), study.compare(name).sentence)
 
 

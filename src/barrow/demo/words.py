@@ -5,11 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, Decimal
+from typing import TYPE_CHECKING, Any
 
 from barrow.demo.picture import heat_map, standing_out
-from barrow.demo.run import DemoResult, Shown
 from barrow.numerics import float_up
-from barrow.policy import describe_distance, describe_share, odds_sentence, odds_upper, percent_up
+from barrow.promises import describe_distance, describe_share, odds_sentence, odds_upper, percent_up
+from barrow.questions.estimates import estimate
+from barrow.questions.releasing import on_map
+
+if TYPE_CHECKING:
+    from barrow.demo.run import DemoResult, Shown
 
 _WIDTH = 78
 _LABEL = 10
@@ -21,34 +26,34 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
     space = policy.space
     people = result.study.users or 0
     source = f"{result.example.about} ({result.example.credit}, bundled)"
-    said = block("Data", [f"{people:,} {_plural(person)} stand in for people: {source}"])
-    said += block("Promises", _promises(result))
+    text = block("Data", [f"{people:,} {_plural(person)} stand in for people: {source}"])
+    text += block("Promises", _promises(result))
     per = f"{space.diameter:,.0f} {space.unit}"
     snapped = space.snapping_upper * space.diameter
     grid = f"; records snapped to a public grid by at most {up(snapped)} {space.unit}, counted" if snapped else ""
-    said += block("α", [f"{up(policy.alpha, 4)} per {per}, δ = {float(policy.delta):.3g}{grid}"])
+    text += block("α", [f"{up(policy.alpha, 4)} per {per}, δ = {float(policy.delta):.3g}{grid}"])
     for name, shown in result.shown.items():
-        said += _release(name, result.example.titles[name], shown)
+        text += _release(name, result.example.titles[name], shown)
     worst = result.worst_epsilon
     together = " for all releases together" if len(result.shown) > 1 else ""
-    said += block(
+    text += block(
         "Worst",
         [
             f"even if all data of one {person} were different: ε ≤ {up(worst)}{together}",
             odds_sentence(worst, float_up(result.policy.delta)),
         ],
     )
-    said += block("Ledger", ["what the promises allow is spent: any further release about these people is refused"])
+    text += block("Ledger", ["what the promises allow is spent: any further release about these people is refused"])
     within = ", ".join(f"{name}/" for name in result.shown)
-    said += block(
+    text += block(
         "Wrote",
         [
             f"{result.folder}/: {', '.join([*result.example.files, 'study.toml', f'{result.study.dataset}.ledger'])}",
             f"in it {within}: values.csv, .parquet{_geojson(result)}, statement.txt, .json, report.html",
         ],
     )
-    said += block("Next", next_steps)
-    return [*said, f"{'':<{_LABEL}}({result.seconds:.1f} s)"]
+    text += block("Next", next_steps)
+    return [*text, f"{'':<{_LABEL}}({result.seconds:.1f} s)"]
 
 
 def block(label: str, texts: Iterable[str]) -> list[str]:
@@ -79,11 +84,11 @@ def up(value: float, digits: int = 3) -> str:
 
 def _promises(result: DemoResult) -> list[str]:
     rows = []
-    for kept in result.policy.kept:
-        promise = kept.promise
+    for satisfied in result.policy.satisfied:
+        promise = satisfied.promise
         change = f"{describe_share(promise)}, up to {describe_distance(promise, result.policy.space)} elsewhere"
-        grows = f"≤ {percent_up(odds_upper(kept.epsilon_got, float_up(result.policy.delta)))}"
-        rows.append(f"{change:<41}{float(promise.epsilon):>7.3g} {up(kept.epsilon_got):>7} {grows:>11}")
+        grows = f"≤ {percent_up(odds_upper(satisfied.epsilon_got, float_up(result.policy.delta)))}"
+        rows.append(f"{change:<41}{float(promise.epsilon):>7.3g} {up(satisfied.epsilon_got):>7} {grows:>11}")
     return [f"{'If this part had been different':<41}{'asked ε':>7} {'got ε':>7} {'50 % grows':>11}", *rows]
 
 
@@ -97,22 +102,23 @@ def _release(name: str, title: str, shown: Shown) -> list[str]:
     after = block(
         "", [shown.ratio, f"really off by at most {wrong}: these data are public, so the truth may be looked up"]
     )
-    if plan.threshold is not None:
+    threshold = estimate(plan).threshold
+    if threshold is not None:
         out = standing_out(plan, release.values)
         texts += [
-            f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(plan.threshold, 2)}",
+            f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(threshold, 2)}",
             f"{out:,} stand out of the noise:",
         ]
         return [*block(name.capitalize(), texts), *heat_map(plan, release.values, width=_WIDTH - 14), *after]
     if len(rows) == 1:
         return [*block(name.capitalize(), [*texts, f"{rows[0]['value']:,.1f} {each} (95 %)"]), *after]
-    names = plan.question.to_spec().get("names") or [row["output"] for row in rows]
+    names: Any = plan.question.to_spec().get("names") or [row["output"] for row in rows]
     values = [f"{'':<{_LABEL}}{x:<12} {row['value']:8.3f} {each}" for x, row in zip(names, rows, strict=True)]
     return [*block(name.capitalize(), texts), *values, *block("", ["each with probability 95 %"]), *after]
 
 
 def _geojson(result: DemoResult) -> str:
-    return ", .geojson" if any(shown.plan.mapped for shown in result.shown.values()) else ""
+    return ", .geojson" if any(on_map(shown.plan) for shown in result.shown.values()) else ""
 
 
 def _plural(person: str) -> str:

@@ -12,24 +12,30 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.engines.base import Columns, Engine, engine_for
+    from barrow.engines.breakdown import Breakdown, Cell
     from barrow.engines.counts import CheckReport, Counts, Sampled
     from barrow.engines.duckdb import DuckDBEngine
     from barrow.engines.memory import MemoryEngine
+    from barrow.engines.people import PeopleCounts
     from barrow.engines.source import Source
     from barrow.engines.spark import SparkEngine
     from barrow.engines.sql.postgres import PostgresEngine
+    from barrow.engines.sums import ItemSums
     from barrow.engines.tables import read_table_file, table_names, with_tables
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             ".base": "Columns Engine engine_for",
+            ".breakdown": "Breakdown Cell",
             ".counts": "CheckReport Counts Sampled",
             ".duckdb": "DuckDBEngine",
             ".memory": "MemoryEngine",
+            ".people": "PeopleCounts",
             ".source": "Source",
             ".spark": "SparkEngine",
             ".sql.postgres": "PostgresEngine",
+            ".sums": "ItemSums",
             ".tables": "read_table_file table_names with_tables",
         },
     )

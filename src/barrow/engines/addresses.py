@@ -30,8 +30,8 @@ def without_secrets(address: str) -> str:
             allowed="an address without secrets, which may stand in a study, a statement and a ledger",
             fix="put it into ~/.pgpass, a service file (?service=NAME) or the variable PGPASSWORD",
         )
-    kept = [(name, value) for name, value in options if name not in ("table", "sql")]
-    wrong = [name for name, _ in kept if name not in _OPTIONS]
+    rest = [(name, value) for name, value in options if name not in ("table", "sql")]
+    wrong = [name for name, _ in rest if name not in _OPTIONS]
     if wrong or (port is not None and port < 1):
         # The address is not repeated: what is wrong with it might be a secret in the wrong place.
         raise ParameterError(
@@ -41,7 +41,7 @@ def without_secrets(address: str) -> str:
             fix="postgresql://host/database?table=visits",
         )
     # Not by urlunsplit, which leaves out the slashes of an address without a host.
-    return f"postgresql://{parts.netloc}{parts.path}" + (f"?{urlencode(kept)}" if kept else "")
+    return f"postgresql://{parts.netloc}{parts.path}" + (f"?{urlencode(rest)}" if rest else "")
 
 
 _HERE = re.compile(r"local(\[[0-9*]+(, ?[0-9]+)?\])?|yarn")
@@ -89,5 +89,5 @@ def spark_master(where: str) -> str:
 def spark_address(address: str) -> str:
     """An address without the table and the query."""
     head, options = spark_options(address)
-    kept = urlencode({name: value for name, value in options.items() if name not in ("table", "sql")}, safe="/:")
-    return f"{head}?{kept}" if kept else head
+    rest = urlencode({name: value for name, value in options.items() if name not in ("table", "sql")}, safe="/:")
+    return f"{head}?{rest}" if rest else head

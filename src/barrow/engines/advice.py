@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from barrow.engines.base import Columns, flat_groups
-from barrow.engines.values import parsed_moment, to_number
+from barrow.engines.numbers import parsed_moment, to_number
 from barrow.spaces import Space
 from barrow.spaces.grids import numbered
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from barrow.engines.breakdown import Breakdown, Cell
 from barrow.engines.counts import (
     CheckReport,
     Counts,
@@ -19,18 +20,23 @@ from barrow.engines.counts import (
     refuse_more_users,
 )
 from barrow.engines.source import ENGINES, Source
+from barrow.engines.sums import ItemSums
 from barrow.errors import ParameterError, nearest_name
 from barrow.numerics import checked_people
 from barrow.spaces import Space
-from barrow.spaces.base import Unknown
 from barrow.spaces.records import Reads
+from barrow.spaces.space import Unknown
 
 if TYPE_CHECKING:
-    from barrow.noise import Source as Randomness
+    from barrow.engines.people import PeopleCounts
+    from barrow.noise import RandomSource as Randomness
 
 NUMBERS = ("integer", "real", "decimal", "text", "any")
 LABELS = ("integer", "text", "any")
-TIMES = ("time", "date", "clock", "zoned clock", "local time")
+TIMES = ("time", "instant", "date", "clock", "zoned clock", "local time")
+"""Kinds of moments: an instant has a zone, the others are read as they are written (Spark's "local time", too)."""
+DAYS = ("time", "instant", "date", "local time")
+"""Those that fall into a period of the calendar."""
 USERS = ("integer", "real", "decimal", "text", *TIMES, "boolean", "any", "other")
 
 
@@ -39,10 +45,12 @@ class Columns:
     """The user column and the item columns.
 
     Args:
-        user: The column that says whose record it is.
+        user: The column that identifies the person.
         items: The columns that say what the item is: one for labels, a line or a circle; latitude and longitude for the
             Earth; one for each coordinate of a Euclidean space; for a product, those of its parts one after another.
         weight: The column that says how many records a row stands for, a whole number; one by default.
+        group: The column that says to which public group a person belongs.
+        time: The column that says when a record was made: dates, timestamps (local ones in the zone of the study).
 
     >>> Columns("uid", ["lat", "lon"])
     Columns(user='uid', items=('lat', 'lon'))
@@ -53,27 +61,45 @@ class Columns:
     user: str
     items: tuple[str, ...]
     weight: str | None = None
+    group: str | None = None
+    time: str | None = None
 
-    def __init__(self, user: str, items: str | Sequence[str], weight: str | None = None) -> None:
+    def __init__(
+        self,
+        user: str,
+        items: str | Sequence[str],
+        weight: str | None = None,
+        group: str | None = None,
+        time: str | None = None,
+    ) -> None:
         names = (items,) if isinstance(items, str) else tuple(items)
+        further = {"weight": weight, "group": group, "time": time}
         given = [("user", user), *(("items", item) for item in names)]
-        for name, text in given if weight is None else [*given, ("weight", weight)]:
+        for name, text in [*given, *((name, column) for name, column in further.items() if column is not None)]:
             if not isinstance(text, str) or not text:
                 raise ParameterError(f"{name} is {text!r}.", allowed="the name of a column", fix=f'{name}="column"')
         if not names:
             raise ParameterError("items is empty.", allowed="at least one column", fix='items="item"')
         object.__setattr__(self, "user", user)
         object.__setattr__(self, "items", names)
-        object.__setattr__(self, "weight", weight)
+        for name, column in further.items():
+            object.__setattr__(self, name, column)
 
     def __repr__(self) -> str:
-        weight = "" if self.weight is None else f", weight={self.weight!r}"
-        return f"Columns(user={self.user!r}, items={self.items!r}{weight})"
+        named = {name: getattr(self, name) for name in ("weight", "group", "time")}
+        further = "".join(f", {name}={column!r}" for name, column in named.items() if column is not None)
+        return f"Columns(user={self.user!r}, items={self.items!r}{further})"
 
     @property
     def all(self) -> tuple[str, ...]:
         """The names of all columns that are read."""
-        return (self.user, *self.items) if self.weight is None else (self.user, *self.items, self.weight)
+        further = (self.weight, self.group, self.time)
+        return (self.user, *self.items, *(name for name in further if name is not None))
+
+    @property
+    def plain(self) -> Columns:
+        """The same without group and time, where cells are not told apart."""
+        return Columns(self.user, self.items, self.weight)
 
     def groups(self, space: Space) -> tuple[tuple[str, ...], ...]:
         """The item columns of each part of a product; a single group for any other space.
@@ -98,27 +124,31 @@ class Columns:
         return tuple(self.items[end - size : end] for end, size in zip(ends, wanted, strict=True))
 
 
-def check_columns(columns: Columns, space: Space, found: Mapping[str, str], *, header_is_sure: bool = True) -> None:
+def check_columns(columns: Columns, space: Space, result: Mapping[str, str], *, header_is_sure: bool = True) -> None:
     """Refuse missing columns (with the nearest name) and wrong types.
 
-    ``found`` are kinds of values by column. The header is not sure for text files, whose first line might be a private
+    ``result`` are kinds of values by column. The header is not sure for text files, whose first line might be a private
     record.
     """
     # Where no column of those asked for is in the first line of a text file, that line may be a record.
-    sure = header_is_sure or any(name in found for name in columns.all)
+    sure = header_is_sure or any(name in result for name in columns.all)
     for name in columns.all:
-        if name not in found:
-            raise missing_column(name, list(found)) if sure else no_header(name)
-    if columns.weight is not None and found[columns.weight] not in NUMBERS:
-        raise _wrong_type(columns.weight, found[columns.weight], "whole numbers")
-    if found[columns.user] not in USERS:
-        raise _wrong_type(columns.user, found[columns.user], "whole numbers or texts")
+        if name not in result:
+            raise missing_column(name, list(result)) if sure else no_header(name)
+    if columns.weight is not None and result[columns.weight] not in NUMBERS:
+        raise _wrong_type(columns.weight, result[columns.weight], "whole numbers")
+    if result[columns.user] not in USERS:
+        raise _wrong_type(columns.user, result[columns.user], "whole numbers or texts")
+    if columns.group is not None and result[columns.group] not in LABELS:
+        raise _wrong_type(columns.group, result[columns.group], "texts or whole numbers (names of groups)")
+    if columns.time is not None and result[columns.time] not in (*DAYS, "any"):
+        raise _no_time(columns.time, result[columns.time])
     for _, group, reads in flat_groups(columns, space):
         for name in group:
-            if found[name] in TIMES and reads.moments is not None:
+            if result[name] in TIMES and reads.moments is not None:
                 continue
-            if found[name] not in (NUMBERS if reads.numbers else LABELS):
-                raise _wrong_type(name, found[name], "numbers" if reads.numbers else "texts or whole numbers (labels)")
+            if result[name] not in (NUMBERS if reads.numbers else LABELS):
+                raise _wrong_type(name, result[name], "numbers" if reads.numbers else "texts or whole numbers (labels)")
 
 
 def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, ...], Reads]]:
@@ -127,7 +157,7 @@ def flat_groups(columns: Columns, space: Space) -> list[tuple[Space, tuple[str, 
     if not space.geometry.parts:
         return [(space, groups[0], space.reads.form(len(groups[0])))]
     pairs = zip(space.geometry.parts, groups, strict=True)
-    return [found for (part, _), group in pairs for found in flat_groups(Columns(columns.user, group), part)]
+    return [result for (part, _), group in pairs for result in flat_groups(Columns(columns.user, group), part)]
 
 
 def refuse_unknown(columns: Columns, space: Space, unknown: Unknown) -> None:
@@ -174,8 +204,16 @@ def _wrong_type(name: str, kind: str, wanted: str) -> ParameterError:
     )
 
 
+def _no_time(name: str, kind: str) -> ParameterError:
+    return ParameterError(
+        f"The time column {name!r} holds values of the kind {kind}.",
+        allowed="dates, timestamps (read as local times in the zone of the study), timestamps with a time zone",
+        fix=f'convert it in a query (sql = …): CAST("{name}" AS TIMESTAMP) AS "{name}"',
+    )
+
+
 @dataclass(frozen=True)
-class Asked:
+class CountRequest:
     """What an engine is asked about: the records, how they are read, and the public number of users."""
 
     source: Source
@@ -184,19 +222,19 @@ class Asked:
     unknown: Unknown
     users: int | None
 
-    def check_found(self, found: int) -> None:
+    def check_users(self, result: int) -> None:
         """Refuse more users than the public number of users."""
-        if self.users is not None and found > self.users:
+        if self.users is not None and result > self.users:
             raise refuse_more_users()
 
-    def sampled(self, items: Integers, counts: Integers, *, samples: int, found: int, private: bool) -> Sampled:
-        """The pooled draws from ``found`` users; users that are missing hold the default item ``samples`` times."""
+    def sampled(self, items: Integers, counts: Integers, *, samples: int, users: int, private: bool) -> Sampled:
+        """The pooled draws from ``users`` users; users that are missing hold the default item ``samples`` times."""
         # At most 10^7 draws of at most 2^36 people are below 2^60.
-        everybody = checked_people(found if self.users is None else self.users)
+        everybody = checked_people(users if self.users is None else self.users)
         some = counts > 0
-        pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=found)
-        drawn = Sampled(pooled.items, pooled.counts, samples=samples, users=found, private=private)
-        return drawn.with_users(everybody, self.space.default_item)
+        pooled = merged(items[some], np.full(int(some.sum()), samples), counts[some], users=users)
+        sampled = Sampled(pooled.items, pooled.counts, samples=samples, users=users, private=private)
+        return sampled.with_users(everybody, self.space.default_item)
 
 
 @dataclass(frozen=True)
@@ -225,15 +263,39 @@ class Engine(ABC):
         """Refuse what cannot work (missing columns, wrong types, spaces that it cannot read) from public facts only."""
 
     @abstractmethod
-    def _count(self, asked: Asked) -> Counts:
+    def _count(self, request: CountRequest) -> Counts:
         """The counts of the users that are found."""
 
+    def _count_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, Counts]:
+        """The counts of the users that are found in each cell; an engine that does not tell cells apart refuses."""
+        raise ParameterError(
+            f"The {self.name} engine tells no groups or periods apart.",
+            allowed="the engines of barrow, or one that has _count_cells",
+            fix="read the records from a file or a database that barrow reads itself",
+        )
+
+    def _sum(self, request: CountRequest) -> ItemSums:
+        """The sums over the people that are found; of the counts, where an engine has no way of its own."""
+        return ItemSums.of(self._count(request))
+
+    def _sum_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, ItemSums]:
+        """The sums over the people that are found in each cell."""
+        return {cell: ItemSums.of(counts) for cell, counts in self._count_cells(request, breakdown).items()}
+
+    def _people(self, request: CountRequest) -> PeopleCounts:
+        """The people that are found, one by one; an engine that cannot give them refuses."""
+        raise ParameterError(
+            f"The {self.name} engine does not give people one by one.",
+            allowed="the engines of barrow, or one that has _people",
+            fix="read the records from a file or a database that barrow reads itself",
+        )
+
     @abstractmethod
-    def _sample(self, asked: Asked, samples: int, randomness: Randomness | None) -> Sampled:
+    def _sample(self, request: CountRequest, samples: int, randomness: Randomness | None) -> Sampled:
         """The pooled draws; more users than the public number are refused."""
 
     @abstractmethod
-    def _check(self, asked: Asked, examples: int) -> CheckReport:
+    def _check(self, request: CountRequest, examples: int) -> CheckReport:
         """The report, with up to some examples."""
 
     def count(
@@ -255,8 +317,97 @@ class Engine(ABC):
             users: n, if it is public beforehand: users without records count as holding the default item.
         """
         check_users(users)
-        counts = self._count(Asked(Source.of(source), columns, space, unknown, users))
+        counts = self._count(CountRequest(Source.of(source), columns.plain, space, unknown, users))
         return counts if users is None else counts.with_users(users, space.default_item)
+
+    def sums(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+    ) -> ItemSums:
+        """The mass of all people on each item, in whole steps (private integers); the options are those of ``count``.
+
+        What leaves the engine grows with the items alone, whatever the sizes of people.
+
+        >>> from barrow.engines import MemoryEngine
+        >>> from barrow.spaces import Discrete
+        >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "a"]}
+        >>> sums = MemoryEngine().sums(table, Columns("uid", "item"), Discrete(["a", "b"]), users=2)
+        >>> [round(float(value / 2**120), 6) for value in sums.values]
+        [1.5, 0.5]
+        """
+        check_users(users)
+        sums = self._sum(CountRequest(Source.of(source), columns.plain, space, unknown, users))
+        return sums if users is None else sums.with_users(users, space.default_item)
+
+    def sum_cells(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        breakdown: Breakdown,
+        *,
+        unknown: Unknown = "error",
+    ) -> dict[Cell, ItemSums]:
+        """The sums of each cell, of the people who have records there; the options are those of ``count_cells``."""
+        check_breakdown(columns, breakdown)
+        return self._sum_cells(CountRequest(Source.of(source), columns, space, unknown, None), breakdown)
+
+    def count_cells(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        breakdown: Breakdown,
+        *,
+        unknown: Unknown = "error",
+    ) -> dict[Cell, Counts]:
+        """C[item, size] of each cell, of the people who have records there (private integers); none has no people.
+
+        Args:
+            source: Where the records are.
+            columns: Which columns say who and what, in which group and when.
+            space: The public space of items.
+            breakdown: Which groups and periods are counted.
+            unknown: What happens to missing or unknown items, as in ``space.encode``.
+
+        >>> from barrow.engines import Breakdown, MemoryEngine
+        >>> from barrow.spaces import Discrete
+        >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "b"], "region": ["n", "n", "s"]}
+        >>> cells = Breakdown([("n", None), ("s", None), (None, None)], labels=["n", "s"])
+        >>> columns = Columns("uid", "item", group="region")
+        >>> result = MemoryEngine().count_cells(table, columns, Discrete(["a", "b"]), cells)
+        >>> result["n", None].sizes.tolist(), result["s", None].items.tolist(), result[None, None].users
+        ([2, 2], [1], 2)
+        """
+        check_breakdown(columns, breakdown)
+        return self._count_cells(CountRequest(Source.of(source), columns, space, unknown, None), breakdown)
+
+    def people(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        *,
+        unknown: Unknown = "error",
+        users: int | None = None,
+    ) -> PeopleCounts:
+        """How often each person holds each item, without their ids (private integers); arguments as of ``count``.
+
+        >>> from barrow.engines import MemoryEngine
+        >>> from barrow.spaces import Discrete
+        >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "b"]}
+        >>> result = MemoryEngine().people(table, Columns("uid", "item"), Discrete(["a", "b"]), users=3)
+        >>> result.profiles.sizes.tolist(), result.users
+        ([2, 1], 3)
+        """
+        check_users(users)
+        result = self._people(CountRequest(Source.of(source), columns, space, unknown, users))
+        return result if users is None else result.with_users(users, space.default_item)
 
     def sample(
         self,
@@ -283,15 +434,15 @@ class Engine(ABC):
         >>> from barrow.engines import MemoryEngine
         >>> from barrow.spaces import Discrete
         >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "b"]}
-        >>> drawn = MemoryEngine().sample(table, Columns("uid", "item"), Discrete(["a", "b"]), samples=5, users=3)
-        >>> drawn.users, drawn.counts.sum().item(), bool((drawn.counts >= 5).all())
+        >>> sample = MemoryEngine().sample(table, Columns("uid", "item"), Discrete(["a", "b"]), samples=5, users=3)
+        >>> sample.users, sample.counts.sum().item(), bool((sample.counts >= 5).all())
         (3, 15, True)
         """
         from barrow.engines.sampling import check_samples  # which takes long to load, and few sample
 
         check_users(users)
         samples = check_samples(samples)
-        return self._sample(Asked(Source.of(source), columns, space, unknown, users), samples, randomness)
+        return self._sample(CountRequest(Source.of(source), columns.plain, space, unknown, users), samples, randomness)
 
     def check(
         self,
@@ -305,7 +456,18 @@ class Engine(ABC):
     ) -> CheckReport:
         """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
         check_users(users)
-        return self._check(Asked(Source.of(source), columns, space, unknown, users), examples)
+        return self._check(CountRequest(Source.of(source), columns.plain, space, unknown, users), examples)
+
+
+def check_breakdown(columns: Columns, breakdown: Breakdown) -> None:
+    """Refuse cells that no column tells apart."""
+    for what, column, request in (("group", columns.group, breakdown.labels), ("time", columns.time, breakdown.timed)):
+        if request and column is None:
+            raise ParameterError(
+                f"Cells are told apart by {what}, and no column says it.",
+                allowed=f"the name of the {what} column",
+                fix=f'Columns(…, {what}="{what}")',
+            )
 
 
 def engine_for(source: Any, **options: Any) -> Engine:

@@ -19,10 +19,11 @@ from barrow.engines.memory import encoded
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.pushdown import Reader, SqlEngine, reading_of
+from barrow.engines.sql.pushdown import Reader, SqlEngine
+from barrow.engines.sql.select_plan import reading_of
 from barrow.errors import ParameterError
 from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Line, Product, Space
-from barrow.spaces.base import Floats, Ids, Unknown
+from barrow.spaces.space import Floats, Ids, Unknown
 
 _DECADES = [10.0 ** (-9 + i / 20) for i in range(360)]
 SPACES: dict[str, Space] = {
@@ -121,8 +122,8 @@ def conformance(source: Any, *, rows: int = 600, **options: Any) -> Conformance:
     cases, total, differences = 0, 0, []
     for name, space, mode, form, values in every_case(rows):
         with engine._open(where, None) as reader:
-            found = items_in_sql(reader, engine.dialect, space, values, mode, form)
-        wrong = int(np.count_nonzero(found != items_in_python(space, values, mode)))
+            result = items_in_sql(reader, engine.dialect, space, values, mode, form)
+        wrong = int(np.count_nonzero(result != items_in_python(space, values, mode)))
         cases, total = cases + 1, total + len(values)
         if wrong:
             differences.append(f"{name}, {mode}, {form}: {wrong} of {len(values)} rows")

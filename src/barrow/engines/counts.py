@@ -13,21 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import BarrowError, DataError
 from barrow.numerics import MOST_RECORDS, checked_people
 from barrow.numerics.limits import total
-from barrow.spaces.base import Unknown
+from barrow.spaces.space import Unknown
 
 T = TypeVar("T")
 Integers = NDArray[np.int64]
 
-LOST, NOBODY, UNWEIGHED = -1, -2, -3
-"""What stands in place of an item: a lost one, a record without a user, a record whose weight is no count."""
+LOST, NOBODY, UNWEIGHED, UNTIMED, UNGROUPED, SPLIT, OVERWEIGHT, PEOPLE = -1, -2, -3, -4, -5, -6, -7, -9
+"""What stands in place of an item: a lost one, a record without a user, one whose weight is no count, one without a
+time, one of no group that was named, one of somebody who is in two groups, or has too many records; and the row that
+says how many people there are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts:
     """C[item, size]: how often an item occurs among the users that hold exactly ``size`` items (private).
 
-    Only entries above 0 are kept, sorted by item and then by size, so that equal data give equal arrays on every
-    engine. A user counts once for the mean over users: q_x = (1/users) * sum over sizes of C[x, size] / size.
+    No entries are of nobody: a period in which nothing happened. Only entries above 0 are kept, sorted by item and then
+    by size, so that equal data give equal arrays on every engine. A user counts once for the mean
+    over users: q_x = (1/users) * sum over sizes of C[x, size] / size.
 
     Args:
         items: Ids of the space's items.
@@ -55,7 +58,10 @@ class Counts:
     def _check(self) -> None:
         """Each size m is held by a whole number of users, and these add up to all users."""
         shapes = {self.items.shape, self.sizes.shape, self.counts.shape}
-        good = len(shapes) == 1 and self.items.ndim == 1 and self.users > 0 and self.items.size > 0
+        good = len(shapes) == 1 and self.items.ndim == 1 and self.users >= 0
+        if good and not self.items.size and not self.users:
+            return
+        good = good and self.users > 0 and self.items.size > 0
         if good:
             step, ahead = np.diff(self.items), np.diff(self.sizes)
             good = bool((self.items >= 0).all() and (self.sizes > 0).all() and (self.counts > 0).all())
@@ -119,8 +125,8 @@ class Sampled(Counts):
         users: The number of users.
         private: Whether the randomness was the system's; a release must refuse anything else.
 
-    >>> drawn = Sampled([0, 1], [5, 1], samples=2, users=3, private=True)
-    >>> drawn.sizes.tolist(), drawn.private, drawn
+    >>> sampled = Sampled([0, 1], [5, 1], samples=2, users=3, private=True)
+    >>> sampled.sizes.tolist(), sampled.private, sampled
     ([2, 2], True, <Sampled: private integers>)
     """
 
@@ -153,15 +159,15 @@ def _totals(sizes: Integers, counts: Integers) -> tuple[Integers, Integers]:
     if int(sizes.max()) <= 4 * len(sizes) + 2**16:  # a table by size needs no sorting
         table = np.zeros(int(sizes.max()) + 1, dtype=np.int64)
         np.add.at(table, sizes, counts)
-        found = np.flatnonzero(table)
-        return found, table[found]
-    found, where = np.unique(sizes, return_inverse=True)
-    table = np.zeros(len(found), dtype=np.int64)
+        indices = np.flatnonzero(table)
+        return indices, table[indices]
+    indices, where = np.unique(sizes, return_inverse=True)
+    table = np.zeros(len(indices), dtype=np.int64)
     np.add.at(table, where, counts)
-    return found, table
+    return indices, table
 
 
-def found_users(sizes: Integers, counts: Integers) -> int:
+def user_count(sizes: Integers, counts: Integers) -> int:
     """How many users entries belong to; :class:`Counts` refuses entries of no whole number of users."""
     if not sizes.size or int(sizes.min()) < 1:
         return 0
@@ -291,11 +297,11 @@ class CheckReport:
         if 2 * self.lost_items > self.rows:
             return "Not usable: most records are lost, so the columns, the units or the space are not the right ones."
         if self.lost_items and not self.lost_is_fine:
-            return f"Not usable as it is: mend these rows, or {OUTSIDE_SAID}."
+            return f"Not usable as it is: mend these rows, or {OUTSIDE_TEXT}."
         return f"Not usable: the public number of users is {self.declared}, but the records are of {self.users}."
 
 
-OUTSIDE_SAID = "write outside = 'elsewhere', 'nearest' or 'default' under [data] (Python: read(…, outside=…))"
+OUTSIDE_TEXT = "write outside = 'elsewhere', 'nearest' or 'default' under [data] (Python: read(…, outside=…))"
 _SHOWN = "barrow check (Python: engine.check) shows the curator which"
 
 refuse_null_users = partial(DataError, "Some records have no user.", allowed="a user in every record", fix=_SHOWN)
@@ -303,7 +309,7 @@ refuse_lost_items = partial(
     DataError,
     "Some records are missing or are not items of the public space.",
     allowed="records that the space knows",
-    fix=f"{_SHOWN}; or {OUTSIDE_SAID}",
+    fix=f"{_SHOWN}; or {OUTSIDE_TEXT}",
 )
 refuse_empty = partial(DataError, "The source holds no records.", allowed="at least one record", fix="check the source")
 refuse_unreadable = partial(
@@ -323,6 +329,30 @@ refuse_weights = partial(
     "Some records have a weight that is no count.",
     allowed="whole numbers from 0 to 2^31 in the weight column",
     fix=_SHOWN,
+)
+refuse_times = partial(
+    DataError,
+    "Some records have no time.",
+    allowed="a date or a timestamp in every record, not a text",
+    fix="mend or remove the rows without one; texts: CAST(… AS TIMESTAMP) in a query",
+)
+refuse_groups = partial(
+    DataError,
+    "Some records are of people in no group, or in one that is not declared.",
+    allowed="the groups that the study declares, in every record",
+    fix="mend the records, or declare the group with its public size",
+)
+refuse_two_groups = partial(
+    DataError,
+    "Some people are in two groups.",
+    allowed="one group for each person, the same in all their records",
+    fix="take each person's group at one public date; or a private group, which may change",
+)
+refuse_heavy = partial(
+    DataError,
+    "Some people have more records than can be counted exactly.",
+    allowed="2^32 records of one person, each row standing for as many as its weight says",
+    fix="divide all weights by one number",
 )
 refuse_too_many = partial(
     DataError,
@@ -360,7 +390,7 @@ class PrivateTextError(Exception):
     """A failure in an engine's own words, which may repeat private values: it never leaves the engines package."""
 
 
-def quietly(act: Callable[[], T], refusal: Callable[[], BarrowError] = refuse_unreadable) -> T:
+def redact_errors(act: Callable[[], T], refusal: Callable[[], BarrowError] = refuse_unreadable) -> T:
     """Do ``act``; where it fails in the engine's own words, fail with the constant text of ``refusal`` instead."""
     try:
         return act()
@@ -370,12 +400,23 @@ def quietly(act: Callable[[], T], refusal: Callable[[], BarrowError] = refuse_un
     raise refusal()
 
 
+_STATES = {
+    NOBODY: refuse_null_users,
+    UNWEIGHED: refuse_weights,
+    UNTIMED: refuse_times,
+    UNGROUPED: refuse_groups,
+    SPLIT: refuse_two_groups,
+    OVERWEIGHT: refuse_heavy,
+}
+"""The refusals, in the order in which they are told."""
+
+
 def refuse_states(items: Integers) -> None:
     """Refuse what stands in place of items."""
-    if (items == NOBODY).any():
-        raise refuse_null_users()
-    if (items == UNWEIGHED).any():
-        raise refuse_weights()
+    if items.size and int(items.min()) < LOST:
+        for state, refusal in _STATES.items():
+            if (items == state).any():
+                raise refusal()
 
 
 def known_items(items: Integers, default_item: int, unknown: Unknown) -> Integers:

@@ -48,7 +48,8 @@ def frame_kinds(frame: Any) -> dict[str, str]:
         elif dtype.is_float():
             kinds[column] = "real"
         elif dtype.is_temporal():
-            kinds[column] = {"Date": "date", "Time": "clock", "Duration": "other"}.get(text, "time")
+            moment = "time" if getattr(dtype, "time_zone", None) is None else "instant"
+            kinds[column] = {"Date": "date", "Time": "clock", "Duration": "other"}.get(text, moment)
         elif dtype.is_nested():
             kinds[column] = "nested"
         else:

@@ -10,28 +10,33 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines.advice import advise
-from barrow.engines.base import Asked, Columns, Engine, check_columns, flat_groups, refuse_unknown, wrong_source
+from barrow.engines.base import Columns, CountRequest, Engine, check_columns, flat_groups, refuse_unknown, wrong_source
+from barrow.engines.breakdown import Breakdown, Cell, Layer
 from barrow.engines.counts import (
     CheckReport,
     Counts,
     Sampled,
     merged,
     refuse_empty,
+    refuse_groups,
     refuse_lost_items,
     refuse_null_users,
+    refuse_times,
     refuse_too_many,
+    refuse_two_groups,
     refuse_weights,
 )
 from barrow.engines.frames import narwhal
+from barrow.engines.numbers import days_of, to_micros, to_number
+from barrow.engines.people import PeopleCounts, people_of
 from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
-from barrow.engines.values import to_micros, to_number
 from barrow.errors import DataError, ParameterError
-from barrow.noise import Source as Randomness
+from barrow.noise import RandomSource as Randomness
 from barrow.numerics import MOST_ROWS, MOST_WEIGHT
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids, Unknown
-from barrow.spaces.records import Reads
+from barrow.spaces.records import MISSING, Reads
+from barrow.spaces.space import Floats, Ids, Unknown
 
 Column = np.ndarray[Any, np.dtype[Any]]
 
@@ -83,35 +88,85 @@ class MemoryEngine(Engine):
         refuse_unknown(columns, space, unknown)
         check_columns(columns, space, self.columns(source))
 
-    def _count(self, asked: Asked) -> Counts:
-        who, items, weights = self._records(asked)
+    def _count(self, request: CountRequest) -> Counts:
+        who, items, weights = self._records(request)
         sizes = _sizes(who, weights)
         return merged(items, sizes[who], weights, users=int(np.count_nonzero(sizes)))
 
-    def _sample(self, asked: Asked, samples: int, randomness: Randomness | None) -> Sampled:
-        who, items, weights = self._records(asked)
-        found = len(np.unique(who))
-        asked.check_found(found)
+    def _count_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, Counts]:
+        result: dict[Cell, Counts] = {}
+        for layer in breakdown.layers:
+            who, items, weights, slots, groups = self._placed(request, breakdown, layer)
+            people = np.unique(who * len(layer.spans) + slots, return_inverse=True)[1].astype(np.int64)
+            sizes = _sizes(people, weights)[people]
+            result |= breakdown.reports(layer, {"item": items, "m": sizes, "c": weights, "g": groups, "s": slots})
+        return {cell: result[cell] for cell in breakdown.cells}
+
+    def _placed(self, request: CountRequest, breakdown: Breakdown, layer: Layer) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+        """Of each record in one of the spans: the number of its user, its item, its weight, its span and its group."""
+        columns, space, unknown = request.columns, request.space, request.unknown
+        self.validate(request.source, columns, space, unknown=unknown)
+        table = self._table(request.source)
+        weights = _weights(table, columns)
+        slots = np.zeros(len(weights), dtype=np.int64)
+        missing_time = np.zeros(len(weights), dtype=bool)
+        if columns.time is not None and not layer.everything:
+            micros, zoned = days_of(table[columns.time])
+            missing_time = micros == MISSING
+            slots = np.where(missing_time, 0, layer.slots_of(micros, zoned))
+        nonzero = (weights != 0) & (slots >= 0)
+        table = {name: column[nonzero] for name, column in table.items()}
+        weights, slots, missing_time = weights[nonzero], slots[nonzero], missing_time[nonzero]
+        who, missing = _users(table[columns.user])
+        groups = np.zeros(len(who), dtype=np.int64)
+        if columns.group is not None and breakdown.labels:
+            known = {label: i for i, label in enumerate(breakdown.labels)}
+            named = (_name_of(x) for x in table[columns.group].tolist())
+            groups = np.array([-1 if x is None else known.get(x, -1) for x in named], dtype=np.int64)
+        low, high = np.full(who.max(initial=0) + 1, 2**62), np.full(who.max(initial=0) + 1, -1)
+        np.minimum.at(low, who, groups)
+        np.maximum.at(high, who, groups)
+        rules = {
+            refuse_null_users: missing, refuse_weights: weights < 0, refuse_times: missing_time,
+            refuse_groups: groups < 0, refuse_two_groups: low[who] < high[who],
+        }  # fmt: skip
+        for refusal, wrong in rules.items():
+            if wrong.any():
+                raise refusal()
+        if len(weights) > MOST_ROWS:
+            raise refuse_too_many()
+        items = encoded(table, columns, space, unknown)
+        if (items < 0).any():
+            raise refuse_lost_items()
+        return who, items, weights, slots, groups
+
+    def _people(self, request: CountRequest) -> PeopleCounts:
+        return people_of(*self._records(request), request.space.default_item, request.unknown)
+
+    def _sample(self, request: CountRequest, samples: int, randomness: Randomness | None) -> Sampled:
+        who, items, weights = self._records(request)
+        number = len(np.unique(who))
+        request.check_users(number)
         sampler: Sampler | RunSampler
-        if asked.columns.weight is None:
+        if request.columns.weight is None:
             sampler = Sampler(np.bincount(who), samples, randomness)
-            drawn = sampler.draw(who).astype(np.int64)
+            sample = sampler.draw(who).astype(np.int64)
         else:
             order = np.argsort(who, kind="stable")
             who, items, weights = who[order], items[order], weights[order]
             sampler = RunSampler(samples, randomness)
-            drawn = sampler.draw(np.append(True, np.diff(who) != 0), _sizes(who, weights)[who], weights)
+            sample = sampler.draw(np.append(True, np.diff(who) != 0), _sizes(who, weights)[who], weights)
         sampler.finish()
-        return asked.sampled(items, drawn, samples=samples, found=found, private=sampler.private)
+        return request.sampled(items, sample, samples=samples, users=number, private=sampler.private)
 
-    def _records(self, asked: Asked) -> tuple[Ids, Ids, Ids]:
+    def _records(self, request: CountRequest) -> tuple[Ids, Ids, Ids]:
         """The number of each record's user, its item and its weight; what cannot be used is refused."""
-        columns, space, unknown = asked.columns, asked.space, asked.unknown
-        self.validate(asked.source, columns, space, unknown=unknown)
-        table = self._table(asked.source)
+        columns, space, unknown = request.columns, request.space, request.unknown
+        self.validate(request.source, columns, space, unknown=unknown)
+        table = self._table(request.source)
         weights = _weights(table, columns)
-        kept = weights != 0  # a row that stands for no record is none
-        who, missing = _users(table[columns.user][kept])
+        nonzero = weights != 0  # a row that stands for no record is none
+        who, missing = _users(table[columns.user][nonzero])
         if who.size == 0:
             raise refuse_empty()
         if missing.any():
@@ -120,25 +175,25 @@ class MemoryEngine(Engine):
             raise refuse_weights()
         if len(weights) > MOST_ROWS:
             raise refuse_too_many()
-        items = encoded({name: column[kept] for name, column in table.items()}, columns, space, unknown)
+        items = encoded({name: column[nonzero] for name, column in table.items()}, columns, space, unknown)
         if (items < 0).any():
             raise refuse_lost_items()
-        return who, items, weights[kept]
+        return who, items, weights[nonzero]
 
-    def _check(self, asked: Asked, examples: int) -> CheckReport:
-        columns, space, unknown = asked.columns, asked.space, asked.unknown
-        self.validate(asked.source, columns, space, unknown=unknown)
-        table = self._table(asked.source)
+    def _check(self, request: CountRequest, examples: int) -> CheckReport:
+        columns, space, unknown = request.columns, request.space, request.unknown
+        self.validate(request.source, columns, space, unknown=unknown)
+        table = self._table(request.source)
         weights = _weights(table, columns)
-        kept = np.flatnonzero(weights != 0)
-        table, weights = {name: column[kept] for name, column in table.items()}, weights[kept]
+        nonzero = np.flatnonzero(weights != 0)
+        table, weights = {name: column[nonzero] for name, column in table.items()}, weights[nonzero]
         who, missing = _users(table[columns.user])
         lost = encoded(table, columns, space, "error" if unknown == "default" else unknown) < 0
         sizes = _sizes(who[~missing], np.maximum(weights[~missing], 1))
         sizes = sizes[sizes > 0]
         raw = {name: table[name].tolist() for name in columns.items}
         shown = [
-            {"row": int(kept[i]) + 1, **{name: raw[name][i] for name in columns.items}}
+            {"row": int(nonzero[i]) + 1, **{name: raw[name][i] for name in columns.items}}
             for i in np.flatnonzero(lost)[: max(examples, 40)]
         ]
         return CheckReport(
@@ -149,7 +204,7 @@ class MemoryEngine(Engine):
             smallest=int(sizes.min()) if sizes.size else 0,
             largest=int(sizes.max(initial=0)),
             examples=tuple(shown[:examples]),
-            declared=asked.users,
+            declared=request.users,
             lost_is_fine=unknown == "default",
             bad_weights=int((weights < 0).sum()),
             advice=advise([tuple(x[name] for name in columns.items) for x in shown], columns, space),
@@ -187,6 +242,13 @@ def _users(column: Column) -> tuple[Ids, np.ndarray[Any, np.dtype[np.bool_]]]:
     except (TypeError, ValueError):
         raise DataError("Some users are neither numbers nor texts.", allowed="numbers, texts or missing") from None
     return ids, missing
+
+
+def _name_of(value: object) -> str | None:
+    """The name of a group: a text, or a whole number as one."""
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _sizes(who: Ids, weights: Ids) -> Ids:

@@ -18,9 +18,9 @@ import msgspec
 
 from barrow.engines.base import Columns, missing_column, no_header
 from barrow.engines.source import Source
-from barrow.engines.sql.dialects import Words
+from barrow.engines.sql.dialects import Syntax
 from barrow.errors import ParameterError, nearest_name
-from barrow.policy import RecordMap
+from barrow.promises import RecordMap
 
 Node = Mapping[str, Any]
 
@@ -83,8 +83,8 @@ def record_map(source: Source, columns: Columns) -> RecordMap:
 
     >>> from barrow.engines import Source
     >>> sql = "SELECT uid, CAST(age AS {}) AS age FROM records {}"
-    >>> asked = [("DOUBLE", ""), ("INTEGER", ""), ("DOUBLE", "WHERE month = 10")]
-    >>> [record_map(Source.parse("a.csv", sql=sql.format(*one)), Columns("uid", "age")).value for one in asked]
+    >>> requests = [("DOUBLE", ""), ("INTEGER", ""), ("DOUBLE", "WHERE month = 10")]
+    >>> [record_map(Source.parse("a.csv", sql=sql.format(*one)), Columns("uid", "age")).value for one in requests]
     ['contraction', 'jumps', 'filter']
     """
     if source.acknowledged and (source.sql is not None or source.table is not None):
@@ -105,8 +105,8 @@ def record_map(source: Source, columns: Columns) -> RecordMap:
 def _plain_quotes(sql: str) -> str:
     """Names in backticks as names in double quotes; texts stay as they are."""
 
-    def turn(found: re.Match[str]) -> str:
-        word = found.group()
+    def turn(match: re.Match[str]) -> str:
+        word = match.group()
         return word if word[0] == "'" else '"' + word[1:-1].replace("``", "`").replace('"', '""') + '"'
 
     return re.sub(r"'(?:[^']|'')*'|`(?:[^`]|``)*`", turn, sql)
@@ -240,17 +240,17 @@ def _check_names(selection: Selection, columns: Columns | None) -> None:
         raise refused("two columns of its result have one name")
     # In a filter an alias may stand for what it names, so such names are refused there.
     aliases = {x.name.lower() for x in outputs if x.name.lower() != x.column.lower() or x.cast}
-    asked = {x.lower() for x in selection.filters()}
-    if aliases & asked:
+    filters = {x.lower() for x in selection.filters()}
+    if aliases & filters:
         raise refused("a filter uses a name that the query gives to another column")
     if columns is None:
         return
     origin = {x.name: x for x in outputs}
-    for name in columns.all:
+    for name in (columns.user, *columns.items, *([] if columns.weight is None else [columns.weight])):
         output = origin.get(name, Output(name, name))
         if name == columns.user and output.cast is not None:
             raise refused("the user is not a bare column")
-        if output.column.lower() in asked:
+        if output.column.lower() in filters:
             what = "user" if name == columns.user else "item"
             raise refused(f"it filters by the {what} column {output.column!r}")
 
@@ -304,7 +304,7 @@ class Constant:
     is_text: bool
     cast: str | None = None
 
-    def sql(self, dialect: Words) -> str:
+    def sql(self, dialect: Syntax) -> str:
         """The constant in the words of an engine."""
         plain = dialect.literal(self.text) if self.is_text else self.text
         return plain if self.cast is None else f"CAST({plain} AS {_type(dialect, self.cast)})"
@@ -318,7 +318,7 @@ class Test:
     sign: str
     constants: tuple[Constant, ...] = ()
 
-    def sql(self, dialect: Words, names: Mapping[str, str]) -> str:
+    def sql(self, dialect: Syntax, names: Mapping[str, str]) -> str:
         """The comparison in the words of an engine."""
         values = [x.sql(dialect) for x in self.constants]
         right = f"({', '.join(values)})" if self.sign.endswith("IN") else " AND ".join(values)
@@ -332,7 +332,7 @@ class Rule:
     sign: str
     parts: tuple[Rule | Test, ...]
 
-    def sql(self, dialect: Words, names: Mapping[str, str]) -> str:
+    def sql(self, dialect: Syntax, names: Mapping[str, str]) -> str:
         """The rule in the words of an engine."""
         parts = [part.sql(dialect, names) for part in self.parts]
         return f"(NOT {parts[0]})" if self.sign == "NOT" else "(" + f" {self.sign} ".join(parts) + ")"
@@ -356,9 +356,9 @@ class Selection:
     outputs: tuple[Output, ...] | None
     where: Rule | Test | None = None
 
-    def sql(self, dialect: Words, table: str, found: Iterable[str], *, header_is_sure: bool = True) -> str:
-        """A fresh text in the words of an engine: ``table`` stands after FROM and has the columns ``found``."""
-        names = self._names(list(found), header_is_sure)
+    def sql(self, dialect: Syntax, table: str, results: Iterable[str], *, header_is_sure: bool = True) -> str:
+        """A fresh text in the words of an engine: ``table`` stands after FROM and has the columns ``results``."""
+        names = self._names(list(results), header_is_sure)
         picks = "*"
         if self.outputs is not None:
             picks = ", ".join(_output(x, dialect, names) for x in self.outputs)
@@ -369,20 +369,20 @@ class Selection:
         """The columns that records are chosen by."""
         return _columns_of(self.where)
 
-    def _names(self, found: list[str], header_is_sure: bool) -> dict[str, str]:
+    def _names(self, results: list[str], header_is_sure: bool) -> dict[str, str]:
         """Columns as the table spells them; names that are no columns (``rowid``, ``current_user``) are refused."""
         names = {}
-        asked = [*(x.column for x in self.outputs or ()), *self.filters()]
-        sure = header_is_sure or bool({x.lower() for x in asked} & {x.lower() for x in found})
-        for column in asked:
-            same = [x for x in found if x == column] or [x for x in found if x.lower() == column.lower()]
+        columns = [*(x.column for x in self.outputs or ()), *self.filters()]
+        sure = header_is_sure or bool({x.lower() for x in columns} & {x.lower() for x in results})
+        for column in columns:
+            same = [x for x in results if x == column] or [x for x in results if x.lower() == column.lower()]
             if len(same) != 1:
-                raise missing_column(column, found) if sure else no_header(column)
+                raise missing_column(column, results) if sure else no_header(column)
             names[column] = same[0]
         return names
 
 
-def _output(output: Output, dialect: Words, names: Mapping[str, str]) -> str:
+def _output(output: Output, dialect: Syntax, names: Mapping[str, str]) -> str:
     value = dialect.identifier(names[output.column])
     if output.cast is not None:
         if output.attempt and dialect.name not in ("duckdb", "spark"):
@@ -391,7 +391,7 @@ def _output(output: Output, dialect: Words, names: Mapping[str, str]) -> str:
     return f"{value} AS {dialect.identifier(output.name)}"
 
 
-def _type(dialect: Words, cast: str) -> str:
+def _type(dialect: Syntax, cast: str) -> str:
     if cast not in dialect.casts:
         raise refused(f"it casts to {cast}, which {dialect.name} reads in its own way")
     return dialect.casts[cast]

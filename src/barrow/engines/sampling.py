@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.engines.counts import Integers, known_items, refuse_changed, refuse_states, refuse_too_many
-from barrow.noise import Source, exact_binomial, uniform_places
+from barrow.noise import RandomSource, exact_binomial, uniform_places
 from barrow.noise.source import checked_source
 from barrow.numerics import MOST_RECORDS, whole
 from barrow.numerics.limits import total
-from barrow.spaces.base import Unknown
+from barrow.spaces.space import Unknown
 
 MOST_SAMPLES = 10**7
 _DRAWS_AT_ONCE = 2**22
@@ -39,7 +39,7 @@ class Sampler:
     User number g holds ``sizes[g]`` records.
     """
 
-    def __init__(self, sizes: NDArray[Any], samples: int, source: Source | None = None) -> None:
+    def __init__(self, sizes: NDArray[Any], samples: int, source: RandomSource | None = None) -> None:
         self._source = checked_source(source)
         self._rest = np.array(sizes, dtype=np.int64)
         samples = check_samples(samples)
@@ -69,11 +69,11 @@ class Sampler:
         here = ends - firsts
         if (here > self._rest[users]).any():
             raise refuse_changed()
-        drawn = exact_binomial(self._open[users], here, self._rest[users], source=self._source)
+        sample = exact_binomial(self._open[users], here, self._rest[users], source=self._source)
         self._rest[users] -= here
-        self._open[users] -= drawn
-        for low, high in batches(drawn):
-            times = drawn[low:high]
+        self._open[users] -= sample
+        for low, high in batches(sample):
+            times = sample[low:high]
             places = np.repeat(firsts[low:high], times)
             places += uniform_places(np.repeat(here[low:high], times), source=self._source)
             if held is None:
@@ -97,11 +97,11 @@ class RunSampler:
     The user's size comes with each row, so a user may go on in the next piece.
     """
 
-    def __init__(self, samples: int, source: Source | None = None) -> None:
+    def __init__(self, samples: int, source: RandomSource | None = None) -> None:
         self._samples = check_samples(samples)
         self._source = checked_source(source)
         self._rest = self._open = 0  # of the user at the end of the last piece
-        self._drawn = 0
+        self._draws = 0
         self.users = 0
 
     @property
@@ -137,14 +137,14 @@ class RunSampler:
             raise refuse_changed()
         if (here > rest).any() or (rest[:-1] != here[:-1]).any():
             raise refuse_changed()
-        drawn = open_draws.copy()
+        sample = open_draws.copy()
         if here[-1] < rest[-1]:  # only the last user can go on in the next piece
-            drawn[-1:] = exact_binomial(open_draws[-1:], here[-1:], rest[-1:], source=self._source)
-        self._rest, self._open = int(rest[-1] - here[-1]), int(open_draws[-1] - drawn[-1])
+            sample[-1:] = exact_binomial(open_draws[-1:], here[-1:], rest[-1:], source=self._source)
+        self._rest, self._open = int(rest[-1] - here[-1]), int(open_draws[-1] - sample[-1])
         self.users += int(np.count_nonzero(new))
-        self._drawn += int(drawn.sum())
-        for low, high in batches(drawn):
-            times = drawn[low:high]
+        self._draws += int(sample.sum())
+        for low, high in batches(sample):
+            times = sample[low:high]
             places = np.repeat(firsts[low:high], times)
             places += uniform_places(np.repeat(here[low:high], times), source=self._source)
             np.add.at(weights, np.searchsorted(held, places, side="right"), 1)
@@ -152,22 +152,22 @@ class RunSampler:
 
     def finish(self) -> None:
         """Refuse rows that were fewer than their users' sizes say."""
-        if self._rest or self._open or self._drawn != self._samples * self.users:
+        if self._rest or self._open or self._draws != self._samples * self.users:
             raise refuse_changed()
 
 
-class Pool:
+class SamplePool:
     """Draws by item, added up over pieces."""
 
     def __init__(self) -> None:
         self._items = np.zeros(0, dtype=np.int64)
         self._counts = np.zeros(0, dtype=np.int64)
 
-    def add(self, items: Integers, drawn: Integers) -> None:
+    def add(self, items: Integers, sample: Integers) -> None:
         """Add the draws of one piece; items that are there but were not drawn stay, with 0."""
         keys, where = np.unique(np.concatenate([self._items, items]), return_inverse=True)
         sums = np.zeros(len(keys), dtype=np.int64)
-        np.add.at(sums, where, np.concatenate([self._counts, drawn]))
+        np.add.at(sums, where, np.concatenate([self._counts, sample]))
         self._items, self._counts = keys, sums
 
     @property
@@ -179,7 +179,7 @@ class Pool:
         """Refuse records without a user or with a weight that is no count."""
         refuse_states(self._items)
 
-    def drawn(self, unknown: Unknown, default: int) -> tuple[Integers, ...]:
+    def totals(self, unknown: Unknown, default: int) -> tuple[Integers, ...]:
         """Items that were drawn and how often; lost ones are refused whether they were drawn or not."""
         some = self._counts > 0
         return known_items(self._items, default, unknown)[some], self._counts[some]
@@ -203,11 +203,11 @@ def _by_user(owner: NDArray[Any], users: int) -> tuple[NDArray[Any], Integers, I
     return row.data, ends[some], some
 
 
-def batches(drawn: Integers) -> list[tuple[int, int]]:
+def batches(numbers: Integers) -> list[tuple[int, int]]:
     """Ranges of users whose draws are held at once."""
-    total = np.cumsum(drawn)
+    total = np.cumsum(numbers)
     if not len(total):
         return []
     cuts = np.searchsorted(total, np.arange(_DRAWS_AT_ONCE, int(total[-1]), _DRAWS_AT_ONCE), side="left") + 1
-    edges = np.unique(np.concatenate([[0], cuts, [len(drawn)]]))
+    edges = np.unique(np.concatenate([[0], cuts, [len(numbers)]]))
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))

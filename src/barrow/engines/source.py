@@ -27,6 +27,7 @@ ENGINES: Registry[Engine] = Registry(
         "table": "barrow.engines.memory:MemoryEngine",
         "postgres": "barrow.engines.sql.postgres:PostgresEngine",
         "spark": "barrow.engines.spark:SparkEngine",
+        "counts": "barrow.engines.counted:CountedEngine",
     },
 )
 """The engine that reads each kind of source. A file with the suffix ``.NAME``, and an address ``NAME://…``, belong to
@@ -43,6 +44,11 @@ _ALLOWED = (
 _UNCHECKED = (
     "{} was acknowledged and not checked: if it mixes the records of different people or moves items, no promise of "
     "this statement holds."
+)
+
+_COUNTED = (
+    "The records were counted by the curator's own engine, with the SELECT that barrow wrote (its digest stands beside "
+    "the source): that this SELECT ran on the records and that nobody changed its rows was not checked."
 )
 
 
@@ -141,14 +147,14 @@ class Source:
           spark://local[*]?path=FOLDER
           fix:     give the file its usual suffix
         """
-        found = cls._named(text, sql)
-        if any("\ud800" <= letter <= "\udfff" for letter in found.sql or ""):
+        result = cls._named(text, sql)
+        if any("\ud800" <= letter <= "\udfff" for letter in result.sql or ""):
             raise ParameterError(
                 "The SQL query holds half a character (a lone surrogate), which no database can read.",
                 allowed="Unicode text",
                 fix="type the query again; a terminal or a file that is not UTF-8 makes such characters",
             )
-        return replace(found, acknowledged=bool(acknowledge_sql), version=version, encoding=_plain_encoding(encoding))
+        return replace(result, acknowledged=bool(acknowledge_sql), version=version, encoding=_plain_encoding(encoding))
 
     @classmethod
     def _named(cls, text: str | Path | None, sql: str | None) -> Source:
@@ -256,6 +262,8 @@ class Source:
         if self.kind in _SERVERS.values() and self.path is not None:
             named = self.table is not None or self.sql is not None
             return f"{self.path}{'&' if '?' in str(self.path) else '?'}{tail}" if named else self.path
+        if self.kind == "counts":
+            return f"{self.path}, counted by {self.table}"
         if self.kind in ("duckdb", "sqlite"):
             return f"{self.kind}:///{self.path}?{tail}"
         return self.path or {"sql": "an SQL query", "table": "columns in memory"}.get(self.kind, "a frame in memory")
@@ -271,6 +279,8 @@ class Source:
         told = declared(f"engine of {self.kind!r}", ENGINES.owner(self.kind), "its counts")
         if self.acknowledged and (self.sql is not None or self.table is not None):
             told.insert(0, _UNCHECKED.format("The query" if self.sql is not None else f"The table {self.table!r}"))
+        if self.kind == "counts":
+            told.append(_COUNTED)
         return " ".join(told) or None
 
     @property
@@ -292,9 +302,9 @@ class Source:
             return [path]
         if Path(path).is_dir():
             return _files_below(path)[self.kind]
-        found = sorted(x for x in glob.glob(path, recursive=True) if Path(x).is_file())
-        if found:
-            return found
+        results = sorted(x for x in glob.glob(path, recursive=True) if Path(x).is_file())
+        if results:
+            return results
         if any(sign in path for sign in "*?["):
             raise ParameterError(
                 f"No file matches {path!r}.", allowed="a pattern that matches files", fix="check the pattern"
@@ -321,7 +331,7 @@ def _plain_encoding(text: str) -> Literal["utf-8", "latin-1"]:
 
 def _files_below(folder: str) -> dict[str, list[str]]:
     """The files in a folder and below by their format; hidden ones, and those that start with _, are no records."""
-    found: dict[str, list[str]] = {"csv": [], "parquet": []}
+    result: dict[str, list[str]] = {"csv": [], "parquet": []}
     for path in sorted(Path(folder).rglob("*")):
         hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
         stem = path.name.lower()
@@ -329,13 +339,13 @@ def _files_below(folder: str) -> dict[str, list[str]]:
             stem = stem.removesuffix(packed)
         kind = _SUFFIXES.get(Path(stem).suffix)
         if kind is not None and not hidden and path.is_file():
-            found[kind].append(str(path))
-    return found
+            result[kind].append(str(path))
+    return result
 
 
 def _folder(name: str) -> tuple[str, str]:
-    found = _files_below(name)
-    kinds = [kind for kind in ("csv", "parquet") if found[kind]]
+    result = _files_below(name)
+    kinds = [kind for kind in ("csv", "parquet") if result[kind]]
     if len(kinds) == 1:
         return kinds[0], name
     raise ParameterError(

@@ -32,7 +32,7 @@ _PARTNERS = {"vectors": "labels", "covariates": "nodes", "distances": "labels"}
 
 
 @dataclass(frozen=True)
-class Table:
+class PublicTable:
     """A public table: names, numbers, or both."""
 
     names: tuple[str, ...]
@@ -56,8 +56,8 @@ def with_tables(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None =
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
     >>> _ = (folder / "words.csv").write_text("word,x,y\ncat,0,1\ndog,0,2\n")
-    >>> found = with_tables({"kind": "embedding", "vectors": "words.csv"}, folder)
-    >>> found["labels"], found["vectors"].tolist()
+    >>> result = with_tables({"kind": "embedding", "vectors": "words.csv"}, folder)
+    >>> result["labels"], result["vectors"].tolist()
     (['cat', 'dog'], [[0.0, 1.0], [0.0, 2.0]])
     """
     place = Path("." if folder is None else folder)
@@ -70,7 +70,7 @@ def with_tables(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None =
                 "The space has digests, but names no files.", allowed="a file for each digest", fix="remove digests"
             )
         return rest
-    found, digests = dict(rest), {}
+    result, digests = dict(rest), {}
     for key in names:
         file = place / str(rest[key])
         if not file.exists() and Path(str(rest[key])).exists():
@@ -85,10 +85,10 @@ def with_tables(spec: Mapping[str, Any], folder: str | os.PathLike[str] | None =
                 allowed="the same labels and numbers, in any of the formats",
                 fix="restore the file; or, for a new study with a new ledger, remove digests",
             )
-        _put(found, key, table, file)
+        _put(result, key, table, file)
     written = {key: value for key, value in spec.items() if key != DIGESTS} | {DIGESTS: digests}
-    found["written"] = Written(written)
-    return found
+    result["written"] = Written(written)
+    return result
 
 
 def table_names(spec: Any) -> list[str]:
@@ -114,24 +114,24 @@ def _nested(value: Any, folder: Path) -> Any:
     return value
 
 
-def _put(found: dict[str, Any], key: str, table: Table, file: Path) -> None:
+def _put(result: dict[str, Any], key: str, table: PublicTable, file: Path) -> None:
     """What a file holds, where the space's class takes it."""
     if key in ("labels", "paths"):
-        found[key] = list(table.names)
+        result[key] = list(table.names)
     elif key == "nodes":
-        found[key] = list(table.names)
-        if table.numbers is not None and "covariates" not in found and "vectors" not in found:
-            found["covariates"] = table.numbers
+        result[key] = list(table.names)
+        if table.numbers is not None and "covariates" not in result and "vectors" not in result:
+            result["covariates"] = table.numbers
     elif key == "edges":
         half = len(table.names) // 2
         lengths = np.ones(half) if table.numbers is None else table.numbers[:, 0]
-        found[key] = list(zip(table.names[:half], table.names[half:], lengths.tolist(), strict=True))
+        result[key] = list(zip(table.names[:half], table.names[half:], lengths.tolist(), strict=True))
     else:
-        found[key] = table.numbers
+        result[key] = table.numbers
         partner = _PARTNERS.get(key)
-        if table.names and partner is not None and not {partner, "labels", "nodes"} & set(found):
-            found[partner] = list(table.names)
-        elif partner is not None and not table.names and not {partner, "labels", "nodes"} & set(found):
+        if table.names and partner is not None and not {partner, "labels", "nodes"} & set(result):
+            result[partner] = list(table.names)
+        elif partner is not None and not table.names and not {partner, "labels", "nodes"} & set(result):
             raise ParameterError(
                 f"{str(file)!r} holds numbers and no names.",
                 allowed=f"a {partner} file with one name for each row, or a table with a column of names",
@@ -139,7 +139,7 @@ def _put(found: dict[str, Any], key: str, table: Table, file: Path) -> None:
             )
 
 
-def read_table_file(path: str | os.PathLike[str], what: str = "vectors") -> Table:
+def read_table_file(path: str | os.PathLike[str], what: str = "vectors") -> PublicTable:
     r"""The public table in a file: NumPy (npy, npz), Parquet, CSV, or text (word2vec vectors; one name on each line).
 
     Args:
@@ -167,7 +167,7 @@ def read_table_file(path: str | os.PathLike[str], what: str = "vectors") -> Tabl
                 allowed="fewer labels",
                 fix="leave rare ones out",
             )
-        found = reader(file, what)
+        result = reader(file, what)
     except FileNotFoundError:
         raise ParameterError(
             f"There is no public table {str(path)!r}.",
@@ -176,10 +176,10 @@ def read_table_file(path: str | os.PathLike[str], what: str = "vectors") -> Tabl
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ParameterError(f"The public table {str(path)!r} cannot be read: {error}.", fix="check the file") from None
-    return _checked(found, file, what)
+    return _checked(result, file, what)
 
 
-def _checked(table: Table, file: Path, what: str) -> Table:
+def _checked(table: PublicTable, file: Path, what: str) -> PublicTable:
     if not table.names and (table.numbers is None or not table.numbers.size):
         raise ParameterError(f"{str(file)!r} is empty.", allowed="at least one row", fix="check the file")
     if table.numbers is not None and not np.isfinite(table.numbers).all():
@@ -206,10 +206,10 @@ def _checked(table: Table, file: Path, what: str) -> Table:
     return table
 
 
-def _rows(rows: Sequence[Sequence[str]], file: Path, what: str, start: int) -> Table:
+def _rows(rows: Sequence[Sequence[str]], file: Path, what: str, start: int) -> PublicTable:
     """Rows of texts: names where a column is no number, numbers otherwise."""
     if not rows:
-        return Table((), None)
+        return PublicTable((), None)
     width = len(rows[0])
     for i, row in enumerate(rows):
         if len(row) != width:
@@ -220,10 +220,10 @@ def _rows(rows: Sequence[Sequence[str]], file: Path, what: str, start: int) -> T
             )
     texts = 2 if what == "edges" else 1 if what in ("nodes", "labels", "paths") or not _number(rows[0][0]) else 0
     if what in ("labels", "paths"):
-        return Table(tuple(row[0] for row in rows), None, start)
+        return PublicTable(tuple(row[0] for row in rows), None, start)
     names = tuple(row[column] for column in range(texts) for row in rows)
     if width == texts:
-        return Table(names, None, start)
+        return PublicTable(names, None, start)
     numbers = np.empty((len(rows), width - texts))
     for i, row in enumerate(rows):
         try:
@@ -235,7 +235,7 @@ def _rows(rows: Sequence[Sequence[str]], file: Path, what: str, start: int) -> T
                 allowed="names in the first column, numbers in the others",
                 fix="mend it, or drop the row",
             ) from None
-    return Table(names, numbers, start)
+    return PublicTable(names, numbers, start)
 
 
 def _number(text: str) -> bool:
@@ -246,11 +246,11 @@ def _number(text: str) -> bool:
     return True
 
 
-def _csv(file: Path, what: str) -> Table:
+def _csv(file: Path, what: str) -> PublicTable:
     with file.open(newline="", encoding="utf-8-sig") as stream:
         rows = [row for row in csv.reader(stream, delimiter="\t" if file.suffix.lower() == ".tsv" else ",") if row]
     if not rows:
-        return Table((), None)
+        return PublicTable((), None)
     numeric = [_number(text) for text in rows[0]]
     single = len(rows[0]) == 1 and what in ("labels", "paths", "nodes")
     # A first row without a number where the second has some, or a usual name of a column of names, is a header.
@@ -262,11 +262,11 @@ def _csv(file: Path, what: str) -> Table:
     return _rows(rows[1:] if header else rows, file, what, 2 if header else 1)
 
 
-def _text(file: Path, what: str) -> Table:
+def _text(file: Path, what: str) -> PublicTable:
     """word2vec and GloVe text: a name and its numbers on each line, perhaps after a line of two counts; or names."""
     lines = [line for line in file.read_text(encoding="utf-8-sig").split("\n") if line.strip()]
     if what in ("labels", "paths"):
-        return Table(tuple(line.strip() for line in lines), None)
+        return PublicTable(tuple(line.strip() for line in lines), None)
     rows = [line.split() for line in lines]
     start = 1
     if len(rows) > 1 and len(rows[0]) == 2 and len(rows[1]) > 2 and all(text.isdigit() for text in rows[0]):
@@ -274,7 +274,7 @@ def _text(file: Path, what: str) -> Table:
     return _rows(rows, file, what, start)
 
 
-def _numpy(file: Path, what: str) -> Table:
+def _numpy(file: Path, what: str) -> PublicTable:
     try:
         loaded = np.load(file, allow_pickle=False)
         if isinstance(loaded, np.ndarray):
@@ -289,7 +289,7 @@ def _numpy(file: Path, what: str) -> Table:
     names = next((a for a in arrays.values() if a.dtype.kind in "US"), None)
     wanted = [arrays[what]] if what in arrays else []
     numbers = next((a for a in [*wanted, *arrays.values()] if a.dtype.kind in "fiu"), None)
-    return Table(
+    return PublicTable(
         () if names is None else tuple(str(name) for name in names.ravel()),
         None
         if numbers is None or what in ("labels", "paths")
@@ -297,19 +297,19 @@ def _numpy(file: Path, what: str) -> Table:
     )
 
 
-def _array(loaded: NDArray[Any], file: Path) -> Table:
+def _array(loaded: NDArray[Any], file: Path) -> PublicTable:
     if loaded.dtype.kind in "US":
-        return Table(tuple(str(name) for name in loaded.ravel()), None)
+        return PublicTable(tuple(str(name) for name in loaded.ravel()), None)
     if loaded.dtype.kind not in "fiu" or loaded.ndim > 2:
         raise ParameterError(
             f"{str(file)!r} is an array of {loaded.dtype} in {loaded.ndim} dimensions.",
             allowed="numbers in two dimensions, or texts",
             fix="one row for each label",
         )
-    return Table((), np.asarray(loaded if loaded.ndim == 2 else loaded[:, None], dtype=np.float64))
+    return PublicTable((), np.asarray(loaded if loaded.ndim == 2 else loaded[:, None], dtype=np.float64))
 
 
-def _parquet(file: Path, what: str) -> Table:
+def _parquet(file: Path, what: str) -> PublicTable:
     """Columns of texts are names; columns of numbers, or one column of lists of them, are the numbers."""
     import duckdb
 
@@ -335,8 +335,8 @@ def _parquet(file: Path, what: str) -> Table:
             filled = np.ma.filled(np.ma.asarray(column).astype(np.float64), np.nan)
             numbers.append(np.asarray(filled, dtype=np.float64)[:, None])
     if what in ("labels", "paths"):
-        return Table(tuple(names), None)
-    return Table(tuple(names), np.hstack(numbers) if numbers else None)
+        return PublicTable(tuple(names), None)
+    return PublicTable(tuple(names), np.hstack(numbers) if numbers else None)
 
 
 def _stacked(column: NDArray[Any], file: Path) -> Floats:
@@ -351,7 +351,7 @@ def _stacked(column: NDArray[Any], file: Path) -> Floats:
     return np.array([np.asarray(value, dtype=np.float64) for value in column])
 
 
-_READERS: dict[str, Callable[[Path, str], Table]] = {
+_READERS: dict[str, Callable[[Path, str], PublicTable]] = {
     ".npy": _numpy,
     ".npz": _numpy,
     ".parquet": _parquet,

@@ -6,7 +6,6 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.ledger.anchors import Anchor
-    from barrow.ledger.book import Record
     from barrow.ledger.budget import Amount, Budget, SpaceRef, budget_from_json
     from barrow.ledger.charges import (
         COMPOSERS,
@@ -33,17 +32,17 @@ if TYPE_CHECKING:
     from barrow.ledger.ledger import Ledger
     from barrow.ledger.opened import Committed, Reservation, Staged, Verification
     from barrow.ledger.postgres import PostgresStore
-    from barrow.ledger.promises import Price, PromiseLimit, Promises, reach_upper
+    from barrow.ledger.promises import Price, PromiseLimit, Promises, exposure_at
     from barrow.ledger.published import PublishedHead
     from barrow.ledger.sqlite import SqliteStore
-    from barrow.ledger.store import Head, Store, Transaction
+    from barrow.ledger.state import Record
+    from barrow.ledger.store import ChainHead, Store, Transaction
     from barrow.ledger.table import Balance, Overview
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             ".anchors": "Anchor",
-            ".book": "Record",
             ".budget": "Amount Budget SpaceRef budget_from_json",
             ".charges": "COMPOSERS AdditiveComposer Charge Composer QuadratureComposer composer_named price_together",
             ".errors": "AlreadyPaidError CorruptLedgerError ForeignLedgerError LedgerBusyError LedgerIOError "
@@ -52,10 +51,11 @@ else:
             ".ledger": "Ledger",
             ".opened": "Committed Reservation Staged Verification",
             ".postgres": "PostgresStore",
-            ".promises": "Price PromiseLimit Promises reach_upper",
+            ".promises": "Price PromiseLimit Promises exposure_at",
             ".published": "PublishedHead",
             ".sqlite": "SqliteStore",
-            ".store": "Head Store Transaction",
+            ".state": "Record",
+            ".store": "ChainHead Store Transaction",
             ".table": "Balance Overview",
         },
     )

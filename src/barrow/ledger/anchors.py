@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barrow.errors import plain_file
-from barrow.ledger.book import Book
 from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, MissingLedgerError
 from barrow.ledger.sqlite import sync_folder
-from barrow.ledger.store import Head
+from barrow.ledger.state import LedgerState
+from barrow.ledger.store import ChainHead
 
 VARIABLE = "BARROW_LEDGER_ANCHOR"
 """The environment variable that names the anchor where nothing else does."""
@@ -29,12 +29,12 @@ _LINE = re.compile(r"barrow anchor 1 ([0-9a-f-]{1,80}) (\d{1,18}:[0-9a-f]{64})\n
 class Anchor:
     """Which ledger, and how far it had come.
 
-    >>> print(Anchor("0f", Head(3, "ab" * 32)).line[:29])
+    >>> print(Anchor("0f", ChainHead(3, "ab" * 32)).line[:29])
     barrow anchor 1 0f 3:abababab
     """
 
     ledger: str
-    head: Head
+    head: ChainHead
 
     @property
     def line(self) -> str:
@@ -56,7 +56,7 @@ class Anchor:
                 allowed="a file made by barrow ledger anchor",
                 fix=f"find out why it is gone; if the ledger is the newest: barrow ledger anchor LEDGER {path}",
             )
-        return cls(match[1], Head.parse(match[2]))
+        return cls(match[1], ChainHead.parse(match[2]))
 
     def write(self, path: Path) -> None:
         """Put this anchor into the file ``path``, whole and durable, in place of an older one of the same ledger."""
@@ -78,34 +78,34 @@ class Anchor:
             ) from error
 
 
-def check_anchor(book: Book, path: Path) -> None:
+def check_anchor(state: LedgerState, path: Path) -> None:
     """Refuse a ledger that is not a continuation of the anchor in ``path``."""
     anchor = Anchor.read(path)
-    if anchor.ledger != book.name:
+    if anchor.ledger != state.name:
         raise CorruptLedgerError(
             f"The anchor {str(path)!r} is of another ledger. Nothing was spent.",
             allowed="the anchor of this ledger",
             fix="check both paths",
         )
-    check_head(book, anchor.head)
+    check_head(state, anchor.head)
 
 
-def check_head(book: Book, head: Head) -> None:
+def check_head(state: LedgerState, head: ChainHead) -> None:
     """Refuse a book that ``head`` is not part of."""
-    if head.length > book.head.length:
+    if head.length > state.head.length:
         raise CorruptLedgerError.at(
-            book.head.length + 1,
+            state.head.length + 1,
             f"it is gone: the anchored head counts {head.length} records, so this is an older copy",
         )
-    if book.records[head.length - 1].hash != head.hash:
+    if state.records[head.length - 1].hash != head.hash:
         raise CorruptLedgerError.at(head.length, "it is not the record of the anchored head")
 
 
-def move_anchor(book: Book, path: Path) -> None:
-    """Write the head of ``book`` into ``path``, unless somebody who saw more has moved it further already."""
+def move_anchor(state: LedgerState, path: Path) -> None:
+    """Write the head of ``state`` into ``path``, unless somebody who saw more has moved it further already."""
     with suppress(MissingLedgerError):
-        found = Anchor.read(path)
-        if found.ledger == book.name and found.head.length > book.head.length:
+        anchor = Anchor.read(path)
+        if anchor.ledger == state.name and anchor.head.length > state.head.length:
             return
-        check_anchor(book, path)
-    Anchor(book.name, book.head).write(path)
+        check_anchor(state, path)
+    Anchor(state.name, state.head).write(path)

@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.ledger.digits import show
 from barrow.ledger.names import visible_name
 from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
-from barrow.numerics import Exact, checked_people, exact, exact_text, whole
-from barrow.policy import RecordMap
-from barrow.privacy import Definition, DiscreteEmd, Emd, UserLevel, definition_from_json
-from barrow.spaces.base import Space
-from barrow.spaces.one_more import with_no_records
+from barrow.numerics import Exact, checked_people, digest_of, exact, exact_text, whole
+from barrow.promises import Definition, DiscreteEmd, Emd, RecordMap, UserLevel, definition_from_json
+from barrow.promises.definitions import share as share_of
+from barrow.promises.periods import Calendar
+from barrow.spaces.augmented import with_no_records
+from barrow.spaces.space import Space
 
 Account = str
 """Which budget pays: ``"main"`` (a space and a definition), ``"user"`` (the separate user-level one), or
 ``"promise 1"``, ``"promise 2"``, … of a budget of promises, which every release pays from at once."""
-
-PERIODS = ("day", "week", "month", "year")
-"""What ``per`` may be: calendar periods in UTC, for data that are collected anew."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +74,10 @@ def amounts_sum(amounts: Iterable[Amount]) -> Amount:
 
 
 def _amount(loss: Fraction, delta: Fraction) -> Amount:
-    made = Amount.__new__(Amount)
-    object.__setattr__(made, "loss", loss)
-    object.__setattr__(made, "delta", delta)
-    return made
+    built = Amount.__new__(Amount)
+    object.__setattr__(built, "loss", loss)
+    object.__setattr__(built, "delta", delta)
+    return built
 
 
 @dataclass(frozen=True)
@@ -96,6 +93,7 @@ class SpaceRef:
         snapping: rho, by which the way from record to item may move a record, as a share of the diameter; None if
             it is not known, or if that way is not 1-Lipschitz up to 2 rho: then every move counts as the largest.
         filtered: Whether a release sees only some of a person's records: then every share counts as all of them.
+        no_records: h, how far "no records" is from every item, as a share of the diameter; 1 where nobody knows.
         alike: Digests of spaces in whose budgets the alpha of a release about this one counts as it is; not written
             down. See :meth:`of`.
 
@@ -110,6 +108,7 @@ class SpaceRef:
     metric: str | None
     snapping: Fraction | None
     filtered: bool
+    no_records: Fraction
     alike: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __init__(
@@ -121,6 +120,7 @@ class SpaceRef:
         metric: str | None = None,
         snapping: Exact | None = None,
         filtered: bool = False,
+        no_records: Exact = 1,
     ) -> None:
         for name, text in (("kind", kind), ("digest", digest), ("unit", unit)):
             object.__setattr__(self, name, str(text))
@@ -128,6 +128,7 @@ class SpaceRef:
         object.__setattr__(self, "metric", None if metric is None else str(metric))
         object.__setattr__(self, "snapping", None if snapping is None else exact(snapping, "snapping"))
         object.__setattr__(self, "filtered", bool(filtered))
+        object.__setattr__(self, "no_records", share_of(no_records, "no_records"))
         if self.diameter <= 0 or (self.snapping is not None and self.snapping < 0):
             raise ParameterError(
                 f"The diameter is {diameter} and the snapping {snapping}.",
@@ -136,8 +137,13 @@ class SpaceRef:
             )
 
     @classmethod
-    def of(cls, space: Space | SpaceRef, records: RecordMap = RecordMap.CONTRACTION) -> SpaceRef:
+    def of(
+        cls, space: Space | SpaceRef, records: RecordMap = RecordMap.CONTRACTION, number: str | None = None
+    ) -> SpaceRef:
         """The reference to ``space``, whose items ``records`` become.
+
+        Where each person's records became one ``number``, distances are between numbers and not between records: the
+        metric is another one, so that promises about records pay the worst case, and those about the number theirs.
 
         A space X and X with the item "no records" differ in what people without records hold, and a release about the
         one pays in alpha of the other (docs/proofs/no-records.md, section 6): on the items of X distances are the same,
@@ -154,13 +160,18 @@ class SpaceRef:
             raise ParameterError(f"The space is a {type(space).__name__}.", allowed="a space", fix="Line(0, 100)")
         diameter, snapping = Fraction(space.diameter), Fraction(space.snapping_upper)  # as they are, not as they print
         near, filtered = records is RecordMap.CONTRACTION, records is RecordMap.FILTER
-        made = cls(
-            space.kind, space.digest, diameter, space.unit, space.metric_name, snapping if near else None, filtered
-        )
+        apart = Fraction(1) if space.no_records_distance is None else space.no_records_distance
+        rho = snapping if near else None
+
+        def named(digest: str) -> str:
+            return digest if number is None else digest_of({"space": digest, "number": number})
+
+        metric = space.metric_name if number is None else f"{space.metric_name}, {number}"
+        built = cls(space.kind, named(space.digest), diameter, space.unit, metric, rho, filtered, apart)
         if space.size is not None:
-            alike = frozenset({space.records_space.digest, with_no_records(space.records_space).digest})
-            object.__setattr__(made, "alike", alike)
-        return made
+            both = (space.records_space, with_no_records(space.records_space))
+            object.__setattr__(built, "alike", frozenset(named(each.digest) for each in both))
+        return built
 
     def pays_in(self, other: SpaceRef) -> bool:
         """Whether the alpha of a release about this space counts as it is in a budget about ``other``.
@@ -175,13 +186,13 @@ class SpaceRef:
         """
         return not self.filtered and (other.digest == self.digest or other.digest in self.alike)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data.
 
         >>> SpaceRef("line", "sha256:00", 10, "km").to_json()["diameter"]
         '10'
         """
-        data: dict[str, Any] = {
+        data: dict[str, object] = {
             "kind": self.kind,
             "digest": self.digest,
             "diameter": exact_text(self.diameter),
@@ -191,7 +202,9 @@ class SpaceRef:
             data["metric"] = self.metric
         if self.snapping is not None:
             data["snapping"] = exact_text(self.snapping)
-        return {**data, "filtered": True} if self.filtered else data
+        if self.filtered:
+            data["filtered"] = True
+        return data if self.no_records == 1 else {**data, "no_records": exact_text(self.no_records)}
 
     @property
     def records(self) -> RecordMap:
@@ -215,16 +228,19 @@ class Budget:
     Args:
         dataset: The name of the data set.
         users: n, the public number of users.
-        space: The space of items (a :class:`~barrow.spaces.base.Space` or a :class:`SpaceRef`); for promises its
+        space: The space of items (a :class:`~barrow.spaces.space.Space` or a :class:`SpaceRef`); for promises its
             metric is enough, by name, because any grid of that metric may be released about.
         limit: ``Promises`` (the epsilon of each change, and delta); or the definition with its numbers: ``Emd`` (alpha
             and delta) or ``DiscreteEmd`` (epsilon and delta at one radius).
         items: m, the public number of items of each user, where ``limit`` is bounded.
-        per: ``"day"``, ``"week"``, ``"month"`` or ``"year"`` for data that are collected anew; else None.
+        calendar: How time is divided, where promises have scopes or releases read windows of periods.
+        groups: Public groupings of the people by name: how many people are in each group. Each person is in one group
+            of a grouping, so that the sizes of each add up to ``users``.
         user_level: A separate budget that pays for releases about other spaces or definitions by their
             user-level worst case; None refuses them.
-        composition: How the charges of the main budget add up: ``"additive"``, or ``"quadrature"`` for many small
-            releases of additive noise (EMD-DP with delta above 0 only).
+        composition: How charges add up: ``"additive"``, or ``"quadrature"`` for many small releases of additive noise
+            (with delta above 0). In a budget of promises a share of each may be kept for either:
+            ``Promises(quadrature="9/10")``.
 
     >>> b = Budget("visits", 1083, SpaceRef("line", "sha256:00", 10, "km"), Emd(250, "1e-9", model="central"))
     >>> b.symbol, b.limit_of("main").loss
@@ -234,6 +250,8 @@ class Budget:
     >>> b = Budget("visits", 1083, "earth km", Promises([(1, "0.3", 1)], delta="1e-9"))
     >>> b.metric, b.accounts, b.limit_of("promise 1").loss
     ('earth km', ('promise 1',), Fraction(1, 1))
+
+    ``per`` is what budgets of earlier versions were renewed by: a period of the clock. They are read, not spent from.
     """
 
     dataset: str
@@ -242,9 +260,11 @@ class Budget:
     metric: str | None
     limit: Emd | DiscreteEmd | Promises
     items: int | None
-    per: str | None
     user_level: UserLevel | None
     composition: str
+    calendar: Calendar | None
+    groups: Mapping[str, Mapping[str, int]]
+    per: str | None = None
 
     def __init__(
         self,
@@ -254,9 +274,10 @@ class Budget:
         limit: Definition | Promises,
         *,
         items: int | None = None,
-        per: str | None = None,
         user_level: Definition | None = None,
         composition: str = "additive",
+        calendar: Calendar | None = None,
+        groups: Mapping[str, Mapping[str, int]] | None = None,
     ) -> None:
         if not isinstance(dataset, str) or not dataset.strip():
             raise ParameterError(f"dataset is {dataset!r}.", allowed="a name", fix="dataset='visits-2026-10'")
@@ -278,16 +299,25 @@ class Budget:
                 allowed="items=m for a bounded definition, and no items for an unbounded one",
                 fix="Emd(…, bounded=True) with items=1000, or neither",
             )
+        if composition == "quadrature" and isinstance(limit, Promises) and limit.quadrature is None:
+            limit = Promises(limit.promises, limit.delta, model=limit.model, bounded=limit.bounded, quadrature=1)
+        if isinstance(limit, Promises) and limit.quadrature is not None:
+            composition = "quadrature"
         object.__setattr__(self, "dataset", visible_name(dataset))
         object.__setattr__(self, "users", checked_people(users))
         object.__setattr__(self, "limit", limit)
         object.__setattr__(self, "space", _space(space) if self.promised is None else None)
         object.__setattr__(self, "metric", None if self.promised is None else _metric(space))
         object.__setattr__(self, "items", None if items is None else whole(items, "items"))
-        if per is not None and per not in PERIODS:
-            raise ParameterError(f"per is {per!r}.", allowed=", ".join(map(repr, PERIODS)), fix="per='month'")
-        object.__setattr__(self, "per", per)
         object.__setattr__(self, "user_level", user_level)
+        object.__setattr__(self, "calendar", calendar)
+        object.__setattr__(self, "groups", _groups(groups or {}, self.users))
+        if calendar is None and any(promise.scope is not None for promise in self.promises):
+            raise ParameterError(
+                "A promise is about periods, and the budget has no calendar.",
+                allowed="a unit of time and a time zone",
+                fix='[data] time = "at", period = "month", zone = "UTC"; in Python calendar=Calendar("month", "UTC")',
+            )
         if self.promised is not None and user_level is not None:
             raise ParameterError(
                 "A budget of promises has a separate user-level budget.",
@@ -299,10 +329,12 @@ class Budget:
             raise ParameterError(
                 f"composition is {composition!r}.", allowed="'additive' or 'quadrature'", fix="composition='additive'"
             )
-        if composition == "quadrature" and not (limit.symbol == "alpha" and limit.delta > 0):
+        if (composition == "quadrature" and not (limit.symbol == "alpha" or self.promised)) or (
+            composition == "quadrature" and not limit.delta > 0
+        ):
             raise ParameterError(
                 f"composition is 'quadrature' for the budget {limit}.",
-                allowed="a budget of EMD-DP with delta above 0",
+                allowed="a budget of promises or of EMD-DP with delta above 0",
                 fix="delta=1e-9, or composition='additive'",
             )
 
@@ -338,15 +370,15 @@ class Budget:
         return ("main",) if self.user_level is None else ("main", "user")
 
     def limit_of(self, account: Account) -> Amount:
-        """The most that ``account`` may spend (in each period, where there are periods)."""
+        """The most that ``account`` may spend."""
         if self.promises:
             return Amount(self.promises[self.number_of(account)].epsilon, self.limit.delta)
         limit = self.single if account == "main" else self.user_level
         return Amount(0, 0) if limit is None else Amount(limit.loss, limit.delta)
 
     def __repr__(self) -> str:
-        names = ("items", "per", "user_level", "composition")
-        rest = [(name, value) for name in names if (value := getattr(self, name)) not in (None, "additive")]
+        names = ("items", "user_level", "composition", "calendar", "groups")
+        rest = [(name, value) for name in names if (value := getattr(self, name)) not in (None, "additive", {})]
         options = "".join(f", {name}={value!r}" for name, value in rest)
         return f"Budget({self.dataset!r}, {self.users}, {self.space or self.metric!r}, {self.limit!r}{options})"
 
@@ -362,7 +394,7 @@ class Budget:
             )
         return self.accounts.index(account)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data that :func:`budget_from_json` reads back."""
         return {
             "dataset": self.dataset,
@@ -370,13 +402,15 @@ class Budget:
             "space": self.metric if self.space is None else self.space.to_json(),
             "limit": self.limit.to_json(),
             "items": self.items,
-            "per": self.per,
             "user_level": None if self.user_level is None else self.user_level.to_json(),
             "composition": self.composition,
+            "calendar": None if self.calendar is None else {"unit": self.calendar.unit, "zone": self.calendar.zone},
+            "groups": {name: dict(sizes) for name, sizes in self.groups.items()},
+            **({} if self.per is None else {"per": self.per}),
         }
 
 
-def budget_from_json(data: Mapping[str, Any]) -> Budget:
+def budget_from_json(data: Mapping[str, object]) -> Budget:
     """The budget that ``data`` describes.
 
     >>> budget_from_json({})
@@ -386,26 +420,45 @@ def budget_from_json(data: Mapping[str, Any]) -> Budget:
       allowed: the fields that Budget.to_json() writes
       fix:     install the version of barrow that wrote it
     """
-    names = {"dataset", "users", "space", "limit", "items", "per", "user_level", "composition"}
+    names = {"dataset", "users", "space", "limit", "items", "user_level", "composition"}
     data = plain_table(data, "The budget")
-    if set(data) != names:
+    if not names <= set(data) <= {*names, "calendar", "groups", "per"}:
         raise ParameterError(
             f"The budget has the fields {sorted(data)}.",
             allowed="the fields that Budget.to_json() writes",
             fix="install the version of barrow that wrote it",
         )
     user_level, limit, space = data["user_level"], data["limit"], data["space"]
+    calendar, per = data.get("calendar"), data.get("per")
     with reading("The budget", fix="install the version of barrow that wrote it"):
-        return Budget(
+        budget = Budget(
             data["dataset"],
             data["users"],
             space if isinstance(space, str) else SpaceRef(**space),
             promises_from_json(limit) if limit["definition"] == "Promises" else definition_from_json(limit),
             items=data["items"],
-            per=data["per"],
             user_level=None if user_level is None else definition_from_json(user_level),
             composition=data["composition"],
+            calendar=None if calendar is None else Calendar(**calendar),
+            groups=data.get("groups"),
         )
+    object.__setattr__(budget, "per", None if per is None else str(per))
+    return budget
+
+
+def _groups(groups: Mapping[str, Mapping[str, int]], users: int) -> dict[str, dict[str, int]]:
+    """The groupings, each of which holds every person once."""
+    result = {
+        str(name): {str(label): whole(n, "a group") for label, n in sizes.items()} for name, sizes in groups.items()
+    }
+    for name, sizes in result.items():
+        if sum(sizes.values()) != users:
+            raise ParameterError(
+                f"The groups of {name!r} hold {sum(sizes.values())} people, the data set {users}.",
+                allowed="sizes that add up to the number of users: everybody is in one group",
+                fix="sizes of all groups, and one for everybody else",
+            )
+    return result
 
 
 def _space(space: Space | SpaceRef | str) -> SpaceRef:

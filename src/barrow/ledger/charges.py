@@ -21,17 +21,22 @@ A budget of promises counts the epsilon of each promise instead: any grid of its
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Protocol
 
+from barrow import accounting
 from barrow.errors import ParameterError
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef, amounts_sum
+from barrow.ledger.cells import Groups, Paid, cells_of, tally, worst_atom
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.promises import Price, Promises, cost_of
+from barrow.ledger.promises import Price, Promises, cost_of, exposure_at
+from barrow.ledger.quadrature import square_of
 from barrow.numerics import Exact, exact
-from barrow.privacy import Definition, Event, Guarantee, UserLevel, to_bounded, to_model_of
+from barrow.promises import Definition, Event, Guarantee, UserLevel, to_bounded, to_model_of
+from barrow.promises.periods import Window
 
 PROMISES = "promises"
 """The account that a charge to a budget of promises names."""
@@ -42,8 +47,10 @@ class Charge:
     """What one release cost: who paid, how much, and the event that a better accountant may price again.
 
     In a budget of promises ``epsilons`` is the cost at each of them, and ``amount`` the largest, with the delta.
+    ``reads`` is the window of periods that it read (None: everything), ``groups`` the groups of people in it. Where it
+    is paid in quadrature ``squares`` has the square of its mu at each promise, and only these count.
 
-    >>> from barrow.privacy import Emd, PureRelease
+    >>> from barrow.promises import Emd, PureRelease
     >>> e, g = PureRelease(5, model="central"), Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")
     >>> Charge("main", Amount(5, 0), e, g).amount.loss
     Fraction(5, 1)
@@ -53,8 +60,10 @@ class Charge:
     amount: Amount
     event: Event
     guarantee: Guarantee
-    period: str | None = None
     epsilons: tuple[Fraction, ...] = ()
+    reads: Window | None = None
+    groups: Groups = field(default_factory=dict)
+    squares: tuple[Fraction, ...] = ()
 
 
 class Composer(Protocol):
@@ -77,7 +86,7 @@ class Composer(Protocol):
 class AdditiveComposer:
     """Losses add and deltas add: basic composition, valid for every definition and any adaptive choice.
 
-    >>> from barrow.privacy import Emd, PureRelease
+    >>> from barrow.promises import Emd, PureRelease
     >>> g = Guarantee(Emd("1/3", model="central"), "pure", "def:emd-dp")
     >>> charge = Charge("main", Amount("1/3", 0), PureRelease("1/3", model="central"), g)
     >>> AdditiveComposer().total([charge] * 3, Amount(1, 0)).loss
@@ -105,13 +114,11 @@ class QuadratureComposer:
 
     def total(self, charges: Sequence[Charge], limit: Amount) -> Amount:
         """The joint alpha at the limit's delta, rounded up."""
-        from barrow.accounting import adaptive_alpha_upper  # opening a ledger that adds needs no accountant
-
         if not charges:
             return Amount(0, 0)
         if charges[0].account != "main":  # a user-level budget: epsilons, which do not shrink with w
             return AdditiveComposer().total(charges, limit)
-        return Amount(adaptive_alpha_upper([charge.event for charge in charges], limit.delta), limit.delta)
+        return Amount(accounting.adaptive_alpha_upper([charge.event for charge in charges], limit.delta), limit.delta)
 
 
 COMPOSERS: dict[str, type[Composer]] = {"additive": AdditiveComposer, "quadrature": QuadratureComposer}
@@ -141,13 +148,17 @@ def charge_for(
     users: int,
     items: int | None = None,
     charges: Sequence[Exact] | Price | None = None,
+    reads: Window | None = None,
+    groups: Mapping[str, Sequence[str]] | None = None,
 ) -> Charge:
     """Who pays for a release with ``guarantee``, and how much.
 
     ``charges`` are the epsilons at the promises of the budget, where the caller knows them better than
-    :func:`barrow.ledger.promises.cost_of` does.
+    :func:`barrow.ledger.promises.cost_of` does; never for a release that reads a window.
     """
-    if (dataset, users) != (budget.dataset, budget.users):
+    about = groups_of(budget, groups)
+    _check_calendar(budget, reads)
+    if dataset != budget.dataset or not (users == budget.users or _are_the_people(users, budget, about)):
         raise NotCoveredError(
             f"The release is about {users} users of {dataset!r}, the budget about {budget.users} of "
             f"{budget.dataset!r}.",
@@ -158,7 +169,8 @@ def charge_for(
     if definition.bounded and definition.distance != "item":
         _check_items(budget, items)
     if budget.promised is not None:
-        return _promised(budget, budget.promised, event, guarantee, space, charges)
+        paid = _promised(budget, budget.promised, event, guarantee, space, charges, reads)
+        return replace(paid, reads=reads, groups=about)
     if charges is not None or budget.space is None or budget.single is None:
         raise ParameterError(
             "Charges are given for promises, but the budget is an alpha or an epsilon.",
@@ -166,12 +178,17 @@ def charge_for(
             fix="omit charges",
         )
     reason = ""
-    if space.pays_in(budget.space):
+    if space.pays_in(budget.space) and reads is None:
         try:
             own = as_limit(_at_radius(budget.single, event, definition), budget.single)
-            return Charge("main", Amount(own.loss, own.delta), event, guarantee)
+            return Charge("main", Amount(own.loss, own.delta), event, guarantee, groups=about)
         except ParameterError as error:
             reason = error.problem
+    elif reads is not None:
+        reason = (
+            f"The release is about the records of {reads.text}, and alpha is about all records of a person: one of "
+            "many may be all that stands there. Promises with a scope, such as in any month, are kept by periods."
+        )
     elif space.filtered:
         reason = (
             "The release sees only the records that its query selects, and alpha is about all records of a person: "
@@ -193,7 +210,44 @@ def charge_for(
             allowed=f"releases that imply {budget.user_level}",
             fix="release in the model and with the boundedness of the budget",
         ) from None
-    return Charge("user", Amount(worst.loss, worst.delta), event, guarantee)
+    return Charge("user", Amount(worst.loss, worst.delta), event, guarantee, reads=reads, groups=about)
+
+
+def groups_of(budget: Budget, groups: Mapping[str, Sequence[str]] | None) -> dict[str, tuple[str, ...]]:
+    """The groups that a release is about, if the budget has them; a grouping whose groups are all named says nothing.
+
+    >>> budget = Budget("visits", 3, "earth km", Promises([(1, 1, 1)]), groups={"region": {"north": 1, "south": 2}})
+    >>> groups_of(budget, {"region": ["north"]}), groups_of(budget, {"region": ["south", "north"]})
+    ({'region': ('north',)}, {})
+    """
+    result: dict[str, tuple[str, ...]] = {}
+    for name, labels in (groups or {}).items():
+        known = budget.groups.get(name)
+        if known is None or isinstance(labels, str) or not labels or not set(labels) <= set(known):
+            raise NotCoveredError(
+                f"The release is about {name!r} {', '.join(map(repr, labels))}, which the ledger of "
+                f"{budget.dataset!r} does not know.",
+                allowed=", ".join(f"{n}: {', '.join(sizes)}" for n, sizes in budget.groups.items()) or "no groups",
+                fix="barrow ledger init … --study study.toml, which joins the ledger with the study's groups",
+            )
+        if set(labels) != set(known):
+            result[name] = tuple(label for label in known if label in set(labels))
+    return result
+
+
+def _are_the_people(users: int, budget: Budget, groups: Groups) -> bool:
+    """Whether the groups hold so many people; of two groupings at once nobody has said how many, but not more."""
+    held = [sum(budget.groups[name][label] for label in labels) for name, labels in groups.items()]
+    return users in held if len(held) == 1 else 0 < users <= min(held, default=0)
+
+
+def _check_calendar(budget: Budget, reads: Window | None) -> None:
+    if reads is not None and budget.calendar is None:
+        raise NotCoveredError(
+            f"The release is about {reads.text}, and the ledger of {budget.dataset!r} has no calendar.",
+            allowed="releases about all records",
+            fix="barrow ledger init … --study study.toml with [data] time, period and zone, which joins the ledger",
+        )
 
 
 def _promised(
@@ -203,6 +257,7 @@ def _promised(
     guarantee: Guarantee,
     space: SpaceRef,
     charges: Sequence[Exact] | Price | None,
+    reads: Window | None,
 ) -> Charge:
     definition, metric = guarantee.definition, str(budget.metric)
     try:
@@ -210,9 +265,9 @@ def _promised(
             raise ParameterError(f"{definition} is about one item, a promise about a person.")
         to_model_of(definition, limit.model)
         cost = None if charges is None else _given(charges, definition, limit)
-        if cost is None or space.metric != metric or space.filtered:
-            # Of another metric, or behind a filter, a change is the largest there is, whatever its caller computed.
-            own = cost_of(event, definition.delta, space, limit.promises, metric)
+        if cost is None or space.metric != metric or space.filtered or reads is not None:
+            # Of another metric, behind a filter or in a window, nobody but the ledger says how large a change is.
+            own = cost_of(event, definition.delta, space, limit.promises, metric, reads)
             cost = own if cost is None else _larger(cost, own)
     except ParameterError as error:
         raise NotCoveredError(
@@ -231,15 +286,15 @@ def _larger(one: Price, other: Price) -> Price:
 def _given(charges: Sequence[Exact] | Price, definition: Definition, limit: Promises) -> Price:
     """What the caller computed, checked in form; nobody here can check the mathematics."""
     if isinstance(charges, Price):
-        made = Price(tuple(exact(charge, "a charge") for charge in charges.epsilons), exact(charges.delta, "delta"))
+        price = Price(tuple(exact(charge, "a charge") for charge in charges.epsilons), exact(charges.delta, "delta"))
     else:
-        made = Price(tuple(exact(charge, "a charge") for charge in charges), definition.delta)
-    if len(made.epsilons) != len(limit.promises) or min(made.epsilons, default=-1) < 0 or made.delta < 0:
+        price = Price(tuple(exact(charge, "a charge") for charge in charges), definition.delta)
+    if len(price.epsilons) != len(limit.promises) or min(price.epsilons, default=-1) < 0 or price.delta < 0:
         raise ParameterError(
-            f"There are {len(made.epsilons)} charges for {len(limit.promises)} promises, or one is below 0.",
+            f"There are {len(price.epsilons)} charges for {len(limit.promises)} promises, or one is below 0.",
             fix="charges: one epsilon for each of ledger.budget.promises, in their order",
         )
-    return made
+    return price
 
 
 def _at_radius(limit: Definition, event: Event, definition: Definition) -> Definition:
@@ -247,9 +302,7 @@ def _at_radius(limit: Definition, event: Event, definition: Definition) -> Defin
     there = event.at(limit.radius)
     if there == event:
         return definition
-    from barrow.accounting import price  # opening a ledger needs no accountant
-
-    return price(there).definition
+    return accounting.price(there).definition
 
 
 def _another_ledger(definition: Definition, budget: Budget) -> str:
@@ -280,31 +333,131 @@ def as_limit(definition: Definition, limit: Definition) -> Definition:
     raise ParameterError(f"{definition} says nothing in terms of the budget, {limit}.")
 
 
-def spent_by(charges: Sequence[Charge], account: Account, period: str | None) -> list[Charge]:
-    """The charges of one account in one period (all periods if None)."""
-    within = [c for c in charges if period is None or c.period == period]
+def spent_by(charges: Sequence[Charge], account: Account) -> list[Charge]:
+    """The charges of one account; of a promise, each with its epsilon there."""
     if not account.startswith("promise "):
-        return [c for c in within if c.account == account]
+        return [c for c in charges if c.account == account]
     number = int(account.removeprefix("promise ")) - 1
-    return [replace(c, account=account, amount=Amount(c.epsilons[number], c.amount.delta)) for c in within]
+    return [replace(c, account=account, amount=Amount(c.epsilons[number], c.amount.delta)) for c in charges]
+
+
+def _loss_at(number: int, charge: Charge) -> Fraction:
+    return Fraction(0) if charge.squares else charge.epsilons[number]
+
+
+def _delta_of(charge: Charge) -> Fraction:
+    return Fraction(0) if charge.squares else charge.amount.delta
+
+
+def _square_at(number: int, charge: Charge) -> Fraction:
+    return charge.squares[number] if charge.squares else Fraction(0)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """What releases cost at a promise, in both of its accounts: sums, and the sum of squares in quadrature.
+
+    >>> Totals(Amount("0.1", 0), Fraction(1, 100)).square
+    Fraction(1, 100)
+    """
+
+    adding: Amount
+    square: Fraction
+
+    def fits(self, budget: Budget, number: int) -> bool:
+        """Whether neither account holds more than it may."""
+        limit, promised = budget.limit_of(budget.accounts[number]), budget.promised
+        if promised is None or promised.quadrature is None:
+            return self.adding.fits(limit) and not self.square
+        part = promised.adding
+        rest = Amount(limit.loss * part, limit.delta * part)
+        return self.adding.fits(rest) and self.square <= promised.quadrature.mus[number] ** 2
+
+    def amount(self, budget: Budget, number: int) -> Amount:
+        """Both together as an epsilon, rounded up, and a delta."""
+        account = None if budget.promised is None else budget.promised.quadrature
+        if account is None or not self.square:
+            return self.adding
+        epsilon = account.epsilon_upper(number, self.square, budget.promises[number].epsilon)
+        return self.adding + Amount(epsilon, account.delta)
+
+
+def totals_at(budget: Budget, charges: Sequence[Charge], number: int, paid: Paid | None = None) -> Totals:
+    """What all releases cost at a promise, in its costliest periods, for the costliest atom of people.
+
+    With ``paid``, what counts already against such a release: it fits where this and its price do.
+    """
+    scope = budget.promises[number].scope
+    within = None if paid is None else paid.groups
+
+    def worst(amount: Callable[[Charge], Fraction], squares: bool = False) -> Fraction:
+        labels = None if paid is None else list(cells_of(scope, paid, squares=squares))
+
+        def cost(held: Sequence[Charge]) -> Fraction:
+            result = tally(scope, held, amount, squares=squares)
+            return result.total if labels is None else result.used(labels)
+
+        return worst_atom(budget.groups, charges, cost, within)
+
+    quadratic = any(charge.squares for charge in charges)
+    return Totals(
+        Amount(worst(partial(_loss_at, number)), worst(_delta_of)),
+        worst(partial(_square_at, number), True) if quadratic else Fraction(0),
+    )
+
+
+def spent_at(budget: Budget, charges: Sequence[Charge], number: int) -> Amount:
+    """What all releases together cost at a promise, as an epsilon and a delta."""
+    return totals_at(budget, charges, number).amount(budget, number)
+
+
+def keeps_promises(budget: Budget, charges: Sequence[Charge]) -> bool:
+    """Whether every promise is kept, account by account."""
+    return all(totals_at(budget, charges, i).fits(budget, i) for i in range(len(budget.promises)))
+
+
+def used_at(budget: Budget, charges: Sequence[Charge], number: int, paid: Paid) -> Amount:
+    """What counts already, at a promise, against a release like ``paid`` that adds."""
+    return totals_at(budget, charges, number, paid).adding
+
+
+def ways_to_pay(budget: Budget, charge: Charge, space: SpaceRef) -> list[Charge]:
+    """The charge in each account that can take it, the better one first: chosen from public numbers alone."""
+    promised = budget.promised
+    if promised is None or promised.quadrature is None:
+        return [charge]
+    seen = [exposure_at(one, space, str(budget.metric), charge.reads) for one in promised.promises]
+    squares = [square_of(charge.event, one) for one in seen]
+    if any(square is None for square in squares):
+        return [charge]
+    quadratic = replace(charge, squares=tuple(square for square in squares if square is not None))
+    if charge.event.needs_delta or promised.adding == 0:
+        return [quadratic, charge]
+    return [charge, quadratic]
+
+
+def account_total(budget: Budget, charges: Sequence[Charge], account: Account, composer: Composer) -> Amount:
+    """What an account of alpha or epsilon has spent: for the costliest atom of people."""
+    own, limit = spent_by(charges, account), budget.limit_of(account)
+    return Amount(
+        worst_atom(budget.groups, own, lambda held: composer.total(held, limit).loss),
+        worst_atom(budget.groups, own, lambda held: composer.total(held, limit).delta),
+    )
 
 
 def running_totals(budget: Budget, charges: Sequence[Charge], composer: Composer) -> list[Amount]:
-    """After each charge, the total of its account in its period.
+    """After each charge, the total of its account.
 
-    Sums are carried along; any other composer is asked about each beginning, which takes quadratic time.
+    Sums are carried along; any other composer, and groups, are asked about each beginning, in quadratic time.
     """
     totals: list[Amount] = []
-    groups: dict[tuple[Account, str | None], list[Charge]] = {}
-    sums: dict[tuple[Account, str | None], Amount] = {}
-    for charge in charges:
-        group = (charge.account, charge.period)
-        if isinstance(composer, AdditiveComposer):
-            sums[group] = sums.get(group, Amount(0, 0)) + charge.amount
-            totals.append(sums[group])
+    sums: dict[Account, Amount] = {}
+    for number, charge in enumerate(charges, start=1):
+        if isinstance(composer, AdditiveComposer) and not any(c.groups for c in charges):
+            sums[charge.account] = sums.get(charge.account, Amount(0, 0)) + charge.amount
+            totals.append(sums[charge.account])
         else:
-            groups.setdefault(group, []).append(charge)
-            totals.append(composer.total(groups[group], budget.limit_of(charge.account)))
+            totals.append(account_total(budget, charges[:number], charge.account, composer))
     return totals
 
 
@@ -323,24 +476,22 @@ def price_together(events: Sequence[Event], delta: Fraction) -> dict[str, Fracti
 
     ``"together"`` holds for releases whose parameters were fixed beforehand, the others however they were chosen.
 
-    >>> from barrow.privacy import KNormNoise
-    >>> found = price_together([KNormNoise("0.2", model="central")] * 20, Fraction(1, 10**6))
-    >>> {name: round(float(alpha), 2) for name, alpha in found.items()}
+    >>> from barrow.promises import KNormNoise
+    >>> result = price_together([KNormNoise("0.2", model="central")] * 20, Fraction(1, 10**6))
+    >>> {name: round(float(alpha), 2) for name, alpha in result.items()}
     {'additive': 4.0, 'quadrature': 5.59, 'together': 3.69}
     """
-    from barrow.accounting import adaptive_alpha_upper, compose, price
-
     if not events:
         return {"additive": Fraction(0), "quadrature": Fraction(0), "together": Fraction(0)}
     ways: dict[str, Callable[[], Fraction]] = {
-        "additive": lambda: sum((price(e).definition.parameters["alpha"] for e in events), Fraction(0)),
-        "quadrature": lambda: adaptive_alpha_upper(events, delta),
-        "together": lambda: compose(events, delta).definition.parameters["alpha"],
+        "additive": lambda: sum((accounting.price(e).definition.parameters["alpha"] for e in events), Fraction(0)),
+        "quadrature": lambda: accounting.adaptive_alpha_upper(events, delta),
+        "together": lambda: accounting.compose(events, delta).definition.parameters["alpha"],
     }
-    found: dict[str, Fraction | None] = {}
+    result: dict[str, Fraction | None] = {}
     for name, way in ways.items():
         try:
-            found[name] = way()
+            result[name] = way()
         except (ParameterError, KeyError):
-            found[name] = None
-    return found
+            result[name] = None
+    return result

@@ -70,7 +70,12 @@ class OverBudgetError(LedgerError):
 
     @classmethod
     def of_promises(
-        cls, rows: Sequence[tuple[str, Amount, Amount, Amount]], *, whose: str, later: str | None = None
+        cls,
+        rows: Sequence[tuple[str, Amount, Amount, Amount]],
+        *,
+        whose: str,
+        later: str | None = None,
+        symbol: str = "ε",
     ) -> OverBudgetError:
         """The error for promises: the change in words, what was used, its limit and what this release needs.
 
@@ -85,7 +90,9 @@ class OverBudgetError(LedgerError):
         over = [row for row in rows if not (row[1] + row[3]).fits(row[2])]
         short = [row for row in over if row[1].loss + row[3].loss > row[2].loss]
         for text, used, limit, needed in short:
-            lines.append(f"  {text}: ε {show(used.loss)} of {show(limit.loss)} used, this needs {show(needed.loss)}")
+            lines.append(
+                f"  {text}: {symbol} {show(used.loss)} of {show(limit.loss)} used, this needs {show(needed.loss)}"
+            )
         _, used, limit, needed = over[0]
         if used.delta + needed.delta > limit.delta:
             lines.append(f"  delta: {show(used.delta)} of {show(limit.delta)} used, this needs {show(needed.delta)}")
@@ -97,7 +104,9 @@ class OverBudgetError(LedgerError):
         most = " and ".join(dict.fromkeys(typed_down(limit.less(used).loss) for _, used, limit, _ in short or over))
         error = cls(
             "\n".join(lines),
-            allowed=f"ε at most {most} there" if short else f"delta at most {typed_down(limit.less(used).delta)}",
+            allowed=f"{symbol} at most {most} there"
+            if short
+            else f"delta at most {typed_down(limit.less(used).delta)}",
             fix=(f"{fits} of what it asks for fits" if fits else "nothing fits any more: a promise is spent")
             + (f"; {later}" if later else ""),
         )

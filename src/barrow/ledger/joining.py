@@ -4,23 +4,30 @@ What a ledger has promised stays promised: a study may not drop or loosen a prom
 or its model. It may add or tighten one if it says so, and if what was spent keeps it already. A ledger of alpha
 becomes one of promises when a study with promises joins it; everything that was spent is carried into each promise.
 
+A promise is kept by one about the same change with a stronger scope: no scope, then every month, any 3 months, any
+month. A study may go up this order and never down. A calendar and groupings may be added, because what was spent
+before was about all periods and everybody.
+
 A study of another metric pays its worst case, so that no change there costs more than the smallest epsilon of all
-promises: it may promise that much and no less. Every release makes the same check as joining (:func:`check_joined`).
+promises whose scope is as strong: it may promise that much and no less. Every release makes the same check as joining
+(:func:`check_joined`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from barrow.errors import ParameterError
-from barrow.ledger.book import Book
 from barrow.ledger.budget import Amount, Budget, SpaceRef
-from barrow.ledger.charges import PROMISES, AdditiveComposer, Charge, spent_by, worst_case
+from barrow.ledger.charges import PROMISES, Charge, spent_at, totals_at, worst_case
 from barrow.ledger.digits import show
 from barrow.ledger.errors import NotCoveredError
-from barrow.ledger.promises import Price, PromiseLimit, Promises, cost_of, reach_upper
+from barrow.ledger.promises import Price, PromiseLimit, Promises, cost_of, exposure_at
+from barrow.ledger.quadrature import Quadrature
+from barrow.ledger.state import LedgerState
+from barrow.promises import implies
 
 
 @dataclass(frozen=True)
@@ -30,75 +37,124 @@ class NewBudget:
     budget: Budget
     carried: tuple[tuple[int, Price], ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """What the record holds."""
         carried = [[seq, list(cost.epsilons), cost.delta] for seq, cost in self.carried]
         return {"budget": self.budget.to_json(), "carried": carried}
 
 
-def joined(book: Book, asked: Budget, *, tighten: bool = False) -> NewBudget | None:
-    """The budget that the ledger must take on for a study that asks for ``asked``; None if it has it already.
+def joined(state: LedgerState, request: Budget, *, tighten: bool = False) -> NewBudget | None:
+    """The budget that the ledger must take on for a study that asks for ``request``; None if it has it already.
 
     Args:
-        book: The ledger.
-        asked: What the study promises.
+        state: The ledger.
+        request: What the study promises.
         tighten: Whether promises may be added and tightened, for good.
 
     Raises:
         NotCoveredError: The study is about something else, or promises less, or more than can still be kept.
     """
-    own = book.budget
-    if asked == own or _alike(own, asked):
+    own = state.budget
+    if request == own or _alike(own, request):
         return None
-    for name, mine, theirs in _fixed(own, asked):
+    for name, mine, theirs in _fixed(own, request):
         if mine != theirs:
             raise _refused(
                 f"The ledger of {own.dataset!r} is about {name} {mine!r}, the study about {theirs!r}.",
                 "what the ledger was made for",
             )
-    if asked.promised is None:
+    if request.promised is None:
         raise _refused(
-            f"The ledger of {own.dataset!r} has the budget {own.limit}, the study asks for {asked.limit}.",
+            f"The ledger of {own.dataset!r} has the budget {own.limit}, the study asks for {request.limit}.",
             "the budget that was frozen when the ledger was made"
             + ("" if own.promises else ", or promises, into which it is carried"),
         )
-    if own.promises and asked.metric != own.metric:
-        _check_other_metric(own, asked.promised)
-        return None
-    if own.promises:
-        merged = _merged(own, asked.promised)
-        if merged == own.limit:
-            return None
-        if not tighten:
+    if own.promised is not None:
+        merged = own.promised
+        if request.metric != own.metric:
+            _check_other_metric(own, request.promised)
+        else:
+            merged = _merged(own, request.promised)
+        if merged != own.limit and not tighten:
             raise _refused(
                 f"The study promises more than the ledger of {own.dataset!r} keeps: {_added(own, merged)}.",
                 "the promises of the ledger",
                 "barrow ledger init … --tighten (tighten=True), which holds for every study and for good",
             )
-        asked = replace_limit(asked, merged)
-    new = NewBudget(asked, tuple((seq, _carry(book, seq, asked)) for seq in book.charges))
-    _check_kept(book, new)
+        _check_split(state, request.promised, merged)
+        request = _continued(own, request, merged)
+        if request == own:
+            return None
+    new = NewBudget(request, tuple((seq, _carry(state, seq, request)) for seq in state.charges))
+    _check_unchanged(state, new)
     return new
 
 
-def check_joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = ()) -> None:
+def _check_split(state: LedgerState, request: Promises, merged: Promises) -> None:
+    """What is kept for quadrature was fixed when the ledger was made, and what was paid there stays there."""
+    own = state.budget.promised
+    mine = None if own is None else own.quadrature
+    if request.quadrature is not None and (mine is None or mine.share != request.quadrature.share):
+        raise _refused(
+            f"The study keeps {show(request.quadrature.share)} of every promise for quadrature, the ledger of "
+            f"{state.budget.dataset!r} {'nothing' if mine is None else show(mine.share)}.",
+            "what was fixed when the ledger was made",
+            "leave --composition out",
+        )
+    if merged != own and any(charge.squares for charge in state.charges.values()):
+        raise _refused(
+            f"The ledger of {state.budget.dataset!r} has paid in quadrature, and its promises stay as they are.",
+            "the promises that were made before the first of them",
+        )
+
+
+def priced_at(state: LedgerState, promises: Sequence[PromiseLimit]) -> tuple[Amount, ...]:
+    """What all releases cost together at promises that need not be in the budget; they add there."""
+    own = state.budget
+    metric = own.metric or (None if own.space is None else own.space.metric) or "unknown"
+    request = Budget(
+        own.dataset, own.users, metric, Promises(promises, own.limit.delta, model=own.limit.model),
+        calendar=own.calendar, groups=own.groups,
+    )  # fmt: skip
+    charges = _recharged(state, [(seq, _carry(state, seq, request)) for seq in state.charges])
+    return tuple(spent_at(request, charges, number) for number in range(len(promises)))
+
+
+def _recharged(state: LedgerState, carried: Sequence[tuple[int, Price]]) -> list[Charge]:
+    """Every release with what it costs in another budget, added."""
+    return [
+        replace(
+            state.charges[seq],
+            account=PROMISES,
+            amount=Amount(max(cost.epsilons), cost.delta),
+            epsilons=cost.epsilons,
+            squares=(),
+        )
+        for seq, cost in carried
+    ]
+
+
+def check_joined(state: LedgerState, request: Budget, *, spaces: Sequence[SpaceRef] = ()) -> None:
     """Refuse a release of a study whose promises the ledger does not keep: its statement would say too little.
 
     Args:
-        book: The ledger.
-        asked: What the study promises; how the ledger is renewed is the ledger's own.
+        state: The ledger.
+        request: What the study promises; how the ledger is renewed is the ledger's own.
         spaces: The study's spaces.
 
     Raises:
         NotCoveredError: The study has not joined, or promises something else than it did then.
     """
-    own = book.budget
-    if asked.promised is None:
+    own = state.budget
+    if request.promised is None:
         return  # alpha itself: a statement says the alpha of its release, and the ledger charges that
-    asked = Budget(asked.dataset, asked.users, str(asked.metric), asked.limit, items=asked.items, per=own.per)
-    if not own.promises and _keeps(own, asked, spaces):
+    request = Budget(
+        request.dataset, request.users, str(request.metric), request.limit, items=request.items,
+        calendar=request.calendar, groups=request.groups,
+    )  # fmt: skip
+    if not own.promises and _keeps(own, request, spaces):
         return
-    if joined(book, asked) is not None:
+    if joined(state, request) is not None:
         raise _refused(
             f"The ledger of {own.dataset!r} has the budget {own.limit}, which does not keep the study's promises.",
             "a study that has joined the ledger",
@@ -106,80 +162,107 @@ def check_joined(book: Book, asked: Budget, *, spaces: Sequence[SpaceRef] = ()) 
         )
 
 
-def _keeps(own: Budget, asked: Budget, spaces: Sequence[SpaceRef]) -> bool:
+def _keeps(own: Budget, request: Budget, spaces: Sequence[SpaceRef]) -> bool:
     """Whether a ledger of alpha that is spent in full keeps every promise of a study about its space."""
-    if own.single is None or own.space is None or _fixed(own, asked) != _fixed(own, own):
+    if own.single is None or own.space is None or _fixed(own, request) != _fixed(own, own):
         return False
     ref = next((space for space in spaces if own.space.digest == space.digest or space.pays_in(own.space)), own.space)
     more, slack = (0, 0) if own.user_level is None else (own.user_level.epsilon, own.user_level.delta)
-    for promise in asked.promises:
-        share, reach = reach_upper(promise, ref, str(asked.metric))
-        epsilon, delta = own.single.within(share * reach)
-        if epsilon + more > promise.epsilon or delta + slack > asked.limit.delta:
+    for promise in request.promises:
+        seen = exposure_at(promise, ref, str(request.metric))
+        epsilon, delta = own.single.within(seen.share * seen.reach)
+        if epsilon + more > promise.epsilon or delta + slack > request.limit.delta:
             return False
     return True
 
 
-def _check_other_metric(own: Budget, asked: Promises) -> None:
+def _check_other_metric(own: Budget, request: Promises) -> None:
     """A release of another metric costs its worst case at all promises: together no more than the smallest epsilon."""
-    least = min(promise.epsilon for promise in own.promises)
-    for promise in asked.promises:
-        if promise.epsilon < least:
+    for promise in request.promises:
+        enough = [subset.epsilon for subset in own.promises if implies(subset.scope, promise.scope)]
+        if not enough or promise.epsilon < min(enough):
+            least = f"ε ≤ {show(min(enough))}" if enough else "nothing"
             raise _refused(
                 f"The study promises “{promise}”; the ledger of {own.dataset!r} is about another metric, "
-                f"{own.metric!r}, and keeps ε ≤ {show(least)} for every other change.",
-                f"promises of ε = {show(least)} or more under another metric",
-                f"raise the epsilon to {show(least)}, or use a space of the ledger's metric",
+                f"{own.metric!r}, and keeps {least} for every other change.",
+                f"promises of ε = {show(min(enough))} or more under another metric" if enough else "a weaker scope",
+                (f"raise the epsilon to {show(min(enough))}, or " if enough else "")
+                + "use a space of the ledger's metric",
             )
-    if asked.delta != own.limit.delta:
+    if request.delta != own.limit.delta:
         raise _refused(
-            f"The study promises δ ≤ {show(asked.delta)}; the ledger of {own.dataset!r} keeps {show(own.limit.delta)}.",
+            f"The study promises δ ≤ {show(request.delta)}; the ledger of {own.dataset!r} keeps "
+            f"{show(own.limit.delta)}.",
             "the delta that was frozen when the ledger was made",
         )
 
 
-def _alike(own: Budget, asked: Budget) -> bool:
+def _alike(own: Budget, request: Budget) -> bool:
     """Whether the study asks for the same alpha about the same records, whatever people without records hold."""
-    if own.space is None or asked.space is None or not asked.space.pays_in(own.space):
+    if own.space is None or request.space is None or not request.space.pays_in(own.space):
         return False
-    return {**own.to_json(), "space": None} == {**asked.to_json(), "space": None}
+    return {**own.to_json(), "space": None} == {**request.to_json(), "space": None}
 
 
-def replace_limit(budget: Budget, limit: Promises) -> Budget:
-    """``budget`` with other promises."""
-    return Budget(budget.dataset, budget.users, str(budget.metric), limit, items=budget.items, per=budget.per)
+def _continued(own: Budget, request: Budget, limit: Promises) -> Budget:
+    """The ledger's budget with other promises, and with the study's calendar and groupings where it has none."""
+    return Budget(
+        own.dataset, own.users, str(own.metric), limit, items=own.items, calendar=own.calendar or request.calendar,
+        groups={**request.groups, **own.groups},
+    )  # fmt: skip
 
 
-def _fixed(own: Budget, asked: Budget) -> list[tuple[str, object, object]]:
+def _fixed(own: Budget, request: Budget) -> list[tuple[str, object, object]]:
+    zones = [None if b.calendar is None else b.calendar.zone for b in (own, request)]
     return [
-        ("the data set", own.dataset, asked.dataset),
-        ("a number of users of", own.users, asked.users),
-        ("a number of items of", own.items, asked.items),
-        ("the period", own.per, asked.per),
-        ("the model", own.limit.model.value, asked.limit.model.value),
+        ("the data set", own.dataset, request.dataset),
+        ("a number of users of", own.users, request.users),
+        ("a number of items of", own.items, request.items),
+        ("the time zone", zones[0] or zones[1], zones[1] or zones[0]),
+        ("the model", own.limit.model.value, request.limit.model.value),
+        *((f"the groups of {name!r}", own.groups.get(name, sizes), sizes) for name, sizes in request.groups.items()),
     ]
 
 
-def _merged(own: Budget, asked: Promises) -> Promises:
-    """The ledger's promises with what ``asked`` adds; refused if it drops or loosens one."""
-    by_change = {promise.change: promise for promise in asked.promises}
-    kept: list[PromiseLimit] = []
+def _merged(own: Budget, request: Promises) -> Promises:
+    """The ledger's promises with what ``request`` adds; refused if it drops or loosens one."""
+    by_change = {promise.change: promise for promise in request.promises}
+    limits: list[PromiseLimit] = []
     for promise in own.promises:
-        found = by_change.pop(promise.change, None)
-        if found is None or found.epsilon > promise.epsilon:
-            what = "drops the promise" if found is None else f"loosens to ε = {show(found.epsilon)} the promise"
+        result = by_change.pop(promise.change, None)
+        if result is None and any(_keeps_promise(stronger, promise) for stronger in request.promises):
+            result = promise
+        if result is None or result.epsilon > promise.epsilon:
+            what = "drops the promise" if result is None else f"loosens to ε = {show(result.epsilon)} the promise"
             raise _refused(
                 f"The study {what} “{promise}”, which the ledger of {own.dataset!r} keeps.",
                 "every promise that was made about this data set, or a smaller epsilon",
             )
-        kept.append(promise if found.epsilon == promise.epsilon else found)
-    if asked.delta > own.limit.delta:
+        limits.append(promise if result.epsilon == promise.epsilon else result)
+    if request.delta > own.limit.delta:
         raise _refused(
-            f"The study loosens delta to {show(asked.delta)}; the ledger of {own.dataset!r} keeps "
+            f"The study loosens delta to {show(request.delta)}; the ledger of {own.dataset!r} keeps "
             f"{show(own.limit.delta)}.",
             "the delta that was frozen when the ledger was made, or less",
         )
-    return Promises([*kept, *by_change.values()], asked.delta, model=asked.model, bounded=asked.bounded)
+    account = None if own.promised is None else own.promised.quadrature
+    built = Promises([*limits, *by_change.values()], request.delta, model=request.model, bounded=request.bounded)
+    if account is None or (built.delta, [p.epsilon for p in built.promises]) == (
+        own.limit.delta,
+        [p.epsilon for p in own.promises],
+    ):
+        return _with_account(built, account)
+    return _with_account(built, account.share)
+
+
+def _with_account(request: Promises, account: Quadrature | Fraction | None) -> Promises:
+    return Promises(request.promises, request.delta, model=request.model, bounded=request.bounded, quadrature=account)
+
+
+def _keeps_promise(stronger: PromiseLimit, weaker: PromiseLimit) -> bool:
+    """Whether a promise about the same change implies another, by its scope and epsilon."""
+    alike = stronger.move == weaker.move and stronger.presence == weaker.presence
+    return alike and stronger.epsilon <= weaker.epsilon and implies(stronger.scope, weaker.scope)
 
 
 def _added(own: Budget, merged: Promises) -> str:
@@ -189,45 +272,43 @@ def _added(own: Budget, merged: Promises) -> str:
     return ", ".join(new)
 
 
-def _carry(book: Book, seq: int, asked: Budget) -> Price:
-    """What the release of record ``seq`` costs at each promise of ``asked``."""
-    charge = book.charges[seq]
-    ref = SpaceRef(**book.records[seq - 1].data["space"])
-    own = {p.change: epsilon for p, epsilon in zip(book.budget.promises, charge.epsilons, strict=True)}
+def _carry(state: LedgerState, seq: int, request: Budget) -> Price:
+    """What the release of record ``seq`` costs at each promise of ``request``."""
+    charge = state.charges[seq]
+    ref = SpaceRef(**state.records[seq - 1].data["space"])
+    own = {p.change: epsilon for p, epsilon in zip(state.budget.promises, charge.epsilons, strict=True)}
     try:
         if charge.account == "user":  # It was paid by its worst case, and is carried as that.
             worst = worst_case(charge.guarantee)
-            cost = Price((worst.epsilon,) * len(asked.promises), worst.delta)
+            cost = Price((worst.epsilon,) * len(request.promises), worst.delta)
         else:
             delta = charge.guarantee.definition.parameters["delta"]
-            cost = cost_of(charge.event, delta, ref, asked.promises, str(asked.metric))
+            cost = cost_of(charge.event, delta, ref, request.promises, str(request.metric), charge.reads)
     except ParameterError as error:
         raise _refused(
             f"What record {seq} costs at a promise is not known: {error.problem}", "other promises"
         ) from None
     # What was paid at a promise stays what it was; only promises that are new are priced anew.
-    epsilons = tuple(own.get(p.change, eps) for p, eps in zip(asked.promises, cost.epsilons, strict=True))
+    epsilons = tuple(own.get(p.change, eps) for p, eps in zip(request.promises, cost.epsilons, strict=True))
     return Price(epsilons, max(charge.amount.delta, cost.delta))
 
 
-def _check_kept(book: Book, new: NewBudget) -> None:
+def _check_unchanged(state: LedgerState, new: NewBudget) -> None:
     """Promises that were broken before they were made are not made."""
-    charges = [
-        Charge(PROMISES, Amount(max(cost.epsilons), cost.delta), old.event, old.guarantee, old.period, cost.epsilons)
-        for (_, cost), old in zip(new.carried, book.charges.values(), strict=True)
-    ]
-    for account, promise in zip(new.budget.accounts, new.budget.promises, strict=True):
-        limit = new.budget.limit_of(account)
-        for period in dict.fromkeys(charge.period for charge in charges):
-            spent = AdditiveComposer().total(spent_by(charges, account, period), limit)
-            if not spent.fits(limit):
-                raise _refused(
-                    f"The promise “{promise}” with δ {show(limit.delta)} cannot be made about "
-                    f"{new.budget.dataset!r}: its releases have spent ε {show(spent.loss)} and "
-                    f"δ {show(spent.delta)} there already.",
-                    "promises that what was released still keeps",
-                    "a larger epsilon or delta for this promise",
-                )
+    charges = _recharged(state, new.carried)
+    if any(old.squares for old in state.charges.values()):
+        return  # the promises are those that were kept before
+    for number, promise in enumerate(new.budget.promises):
+        limit = new.budget.limit_of(new.budget.accounts[number])
+        spent = spent_at(new.budget, charges, number)
+        if not totals_at(new.budget, charges, number).fits(new.budget, number):
+            raise _refused(
+                f"The promise “{promise}” with δ {show(limit.delta)} cannot be made about "
+                f"{new.budget.dataset!r}: its releases have spent ε {show(spent.loss)} and "
+                f"δ {show(spent.delta)} there already.",
+                "promises that what was released still keeps",
+                "a larger epsilon or delta for this promise",
+            )
 
 
 def _refused(

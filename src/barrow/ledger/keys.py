@@ -6,12 +6,13 @@ import hashlib
 import os
 import re
 import stat
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NoReturn
 
 from barrow.errors import ParameterError, path_text, plain_file
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
 _FINGERPRINT = re.compile(r"(?:sha256:)?([0-9a-f]{64})")
 _LARGEST = 2**14
@@ -21,9 +22,9 @@ class SigningKey:
     """A private key that signs.
 
     >>> import tempfile
-    >>> made = SigningKey.new(tempfile.mkdtemp() + "/owner.key")
-    >>> signature = made.sign(b"what was said")
-    >>> signed_by(made.public, signature, b"what was said"), signed_by(made.public, signature, b"something else")
+    >>> built = SigningKey.new(tempfile.mkdtemp() + "/owner.key")
+    >>> signature = built.sign(b"what was said")
+    >>> signed_by(built.public, signature, b"what was said"), signed_by(built.public, signature, b"something else")
     (True, False)
     """
 
@@ -68,11 +69,11 @@ class SigningKey:
         """The signature of ``message``: 64 bytes."""
         return self._key.sign(message)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> NoReturn:
         raise TypeError("a private key is not copied")
 
 
-def write_key(key: Any, path: str | os.PathLike[str], *, fix: str) -> None:
+def write_key(key: PrivateKeyTypes, path: str | os.PathLike[str], *, fix: str) -> None:
     """Write a private key of any kind to a new file: PKCS #8 in PEM, and the owner's alone."""
     from cryptography.hazmat.primitives import serialization
 
@@ -82,7 +83,7 @@ def write_key(key: Any, path: str | os.PathLike[str], *, fix: str) -> None:
     write_private(path, text, fix=fix)
 
 
-def read_key(path: str | os.PathLike[str], *, allowed: str, fix: str) -> Any:
+def read_key(path: str | os.PathLike[str], *, allowed: str, fix: str) -> PrivateKeyTypes:
     """The private key, of whatever kind, in a file of :func:`write_key`; ``fix`` is for a file that is not there."""
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives import serialization
@@ -170,11 +171,11 @@ def read_fingerprint(text: str) -> str:
       allowed: sha256: and 64 hexadecimal digits; fewer could be forged
       fix:     copy it from where the owner publishes it; theirs is printed by: barrow key show owner.key
     """
-    found = _FINGERPRINT.fullmatch(text.strip().lower()) if isinstance(text, str) else None
-    if found is None:
+    result = _FINGERPRINT.fullmatch(text.strip().lower()) if isinstance(text, str) else None
+    if result is None:
         raise ParameterError(
             f"The fingerprint is {text!r}.",
             allowed="sha256: and 64 hexadecimal digits; fewer could be forged",
             fix="copy it from where the owner publishes it; theirs is printed by: barrow key show owner.key",
         )
-    return f"sha256:{found[1]}"
+    return f"sha256:{result[1]}"

@@ -4,32 +4,34 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, cast
 from urllib.parse import quote, urlencode
 
 from barrow._version import __version__
 from barrow.display import Displayed
 from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger.anchors import check_anchor, check_head, move_anchor
-from barrow.ledger.book import Book, Record, make_row
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef
-from barrow.ledger.charges import Composer
+from barrow.ledger.charges import Composer, groups_of, keeps_promises
 from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
-from barrow.ledger.joining import check_joined, joined
+from barrow.ledger.joining import check_joined, joined, priced_at
 from barrow.ledger.keys import SigningKey
 from barrow.ledger.opened import Clock, Verification, stamp, utc_now, whoami
 from barrow.ledger.postgres import SCHEMES, PostgresStore
+from barrow.ledger.promises import PromiseLimit
 from barrow.ledger.published import PublishedHead, marks_of
 from barrow.ledger.spending import Spender
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
-from barrow.ledger.store import Head, Other, Row, Store
-from barrow.ledger.table import Balance, Overview, balances, overview
+from barrow.ledger.state import LedgerState, Record, make_row
+from barrow.ledger.store import ChainHead, Other, Row, Store
+from barrow.ledger.table import Balance, Overview, balances, overview, remaining
 from barrow.ledger.twins import refuse_second, twins_of
-from barrow.privacy import Event
-from barrow.spaces.base import Space
+from barrow.promises import Event
+from barrow.promises.periods import Window
+from barrow.spaces.space import Space
 
 PathLike = str | os.PathLike[str]
 Where = str | os.PathLike[str]
@@ -56,7 +58,7 @@ class Ledger(Displayed, Spender):
 
     >>> import tempfile
     >>> from barrow.ledger.promises import PromiseLimit, Promises
-    >>> from barrow.privacy import Emd, Guarantee, PureRelease
+    >>> from barrow.promises import Emd, Guarantee, PureRelease
     >>> budget = Budget("visits", 1083, "earth km", Promises([PromiseLimit(1, "0.3", 1, text="all data by 300 m")]))
     >>> grid = SpaceRef("earth", "sha256:00", 30, "km", metric="earth km", snapping="1/100")
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +82,7 @@ class Ledger(Displayed, Spender):
         clock: Clock | None = None,
         anchor: PathLike | None = None,
     ) -> None:
-        opened: Any = store if hasattr(store, "rows") else open_store(path_text(store, "The ledger"))
+        opened = cast(Store, store) if hasattr(store, "rows") else open_store(path_text(store, "The ledger"))
         super().__init__(opened, composer=composer, clock=clock, anchor=anchor)
 
     @classmethod
@@ -98,14 +100,14 @@ class Ledger(Displayed, Spender):
         It is refused as well where another ledger of the same data set lies beside it, whatever it is called.
         ``anchor`` names a file that holds the newest head from now on, on another disk at best.
         """
-        made, path = _budget(budget), path_text(path, "The ledger")
+        built, path = _budget(budget), path_text(path, "The ledger")
         kind: type[PostgresStore | SqliteStore] = PostgresStore if is_url(path) else SqliteStore
         store = kind.create(
-            path, [first_row(made, clock, anchor)], unless=lambda others: refuse_second(made.dataset, others)
+            path, [first_row(built, clock, anchor)], unless=lambda others: refuse_second(built.dataset, others)
         )
         ledger = cls(store, composer=composer, clock=clock, anchor=anchor)
         if ledger._anchor is not None:
-            move_anchor(ledger._book, ledger._anchor)
+            move_anchor(ledger._state, ledger._anchor)
         return ledger
 
     @classmethod
@@ -143,13 +145,13 @@ class Ledger(Displayed, Spender):
             NotCoveredError: The study drops or loosens a promise, is about something else, or promises what the
                 releases so far have broken already.
         """
-        asked, path = _budget(budget), path_text(path, "The ledger")
+        request, path = _budget(budget), path_text(path, "The ledger")
         if not cls.exists(path):
-            return cls.create(path, asked, clock=clock, anchor=anchor)
+            return cls.create(path, request, clock=clock, anchor=anchor)
         ledger = cls.open(path, clock=clock, anchor=anchor)
-        if joined(ledger._fresh(), asked, tighten=tighten) is not None:
+        if joined(ledger._fresh(), request, tighten=tighten) is not None:
             with ledger._appending() as work:
-                new = joined(work.book, asked, tighten=tighten)
+                new = joined(work.state, request, tighten=tighten)
                 if new is not None:
                     work.add("budget", new.to_json())
         return ledger
@@ -200,24 +202,38 @@ class Ledger(Displayed, Spender):
         return None if place is None else Path(place)
 
     def left(self, account: Account = "main") -> Amount:
-        """What is left of ``account``, in the current period where there are periods."""
-        book = self._fresh()
-        if book.budget.promises:
-            book.budget.number_of(account)  # there is no main account of promises
-        return self._left(book, account, self._now(book)[1])
+        """What is left of ``account``, whatever a release reads; :meth:`remaining` says it for one that reads less."""
+        state = self._fresh()
+        if state.budget.promises:
+            state.budget.number_of(account)  # there is no main account of promises
+        return self._left(state, account)
 
     def balances(self) -> tuple[Balance, ...]:
         """Each promise (or account): its limit, what is used and what is left."""
-        book = self._fresh()
-        return balances(book, self.composer, self._now(book)[1])
+        state = self._fresh()
+        return balances(state, self.composer)
 
-    def anchor(self, path: PathLike) -> Head:
+    def remaining(
+        self, *, reads: Window | None = None, groups: Mapping[str, Sequence[str]] | None = None
+    ) -> tuple[Balance, ...]:
+        """What is left at each promise for a release that reads a window and is about some groups of people.
+
+        ``left`` of each is what such a release may cost there; it is charged with its price in every period it meets.
+        """
+        state = self._fresh()
+        return remaining(state, reads, groups_of(state.budget, groups))
+
+    def spent_at(self, promises: Sequence[PromiseLimit]) -> tuple[Amount, ...]:
+        """What all releases so far, reserved ones too, cost together at promises that need not be in the budget."""
+        return priced_at(self._fresh(), promises)
+
+    def anchor(self, path: PathLike) -> ChainHead:
         """Write the head into the file ``path``, to be kept elsewhere; refused if a newer head is there."""
-        book = self._fresh()
+        state = self._fresh()
         with suppress(MissingLedgerError):
-            check_anchor(book, Path(path))
-        move_anchor(book, Path(path))
-        return book.head
+            check_anchor(state, Path(path))
+        move_anchor(state, Path(path))
+        return state.head
 
     def records(self) -> tuple[Record, ...]:
         """All records, oldest first."""
@@ -229,11 +245,11 @@ class Ledger(Displayed, Spender):
 
     def events(self, account: Account = "main") -> tuple[Event, ...]:
         """The events of all paid releases of ``account``, oldest first, for an accountant to price anew."""
-        book = self._fresh()
-        charges = book.charges.values()
-        return tuple(c.event for c in charges if book.budget.promises or c.account == account)
+        state = self._fresh()
+        charges = state.charges.values()
+        return tuple(c.event for c in charges if state.budget.promises or c.account == account)
 
-    def head(self) -> Head:
+    def head(self) -> ChainHead:
         """Length and head hash: keep them elsewhere, and :meth:`verify` can show that nothing was cut off."""
         return self._fresh().head
 
@@ -241,78 +257,80 @@ class Ledger(Displayed, Spender):
         """The head, signed with the owner's key after :meth:`verify`: a stranger can check a release against it."""
         signing = key if isinstance(key, SigningKey) else SigningKey.read(key)
         self.verify()
-        book = self._fresh()
-        return PublishedHead.of(book, self._now(book)[0], signing)
+        state = self._fresh()
+        return PublishedHead.of(state, self._now(state), signing)
 
     def published(self, head: PublishedHead) -> bool:
         """Whether ``head`` is one of this ledger, and holds the releases that were committed up to there."""
-        then = Book.read(self._store.rows()[: head.head.length])
+        then = LedgerState.read(self._store.rows()[: head.head.length])
         return (then.name, then.head, marks_of(then.committed.values())) == (head.ledger, head.head, head.releases)
 
     def continues(self, anchor: PathLike) -> None:
         """Refuse this ledger if it is not a continuation of the anchor in a file."""
         check_anchor(self._fresh(), Path(path_text(anchor, "The anchor")))
 
-    def verify(self, head: Head | str | None = None) -> Verification:
+    def verify(self, head: ChainHead | str | None = None) -> Verification:
         """Read everything anew and check every link, every charge, and that ``head`` is part of the chain.
 
         Raises:
             CorruptLedgerError: Records were edited, swapped, dropped or cut off, or too much was spent.
         """
-        anchor = Head.parse(head) if isinstance(head, str) else head
-        book = Book.read(self._store.rows())
+        anchor = ChainHead.parse(head) if isinstance(head, str) else head
+        state = LedgerState.read(self._store.rows())
         if anchor is not None:
-            check_head(book, anchor)
-        same = self._same_composer(book)
+            check_head(state, anchor)
+        same = self._same_composer(state) and state.budget.per is None
         if same:
-            for account in book.budget.accounts:
-                for period in {c.period for c in book.charges.values()}:
-                    if not self._spent(book, account, period).fits(book.budget.limit_of(account)):
-                        raise CorruptLedgerError.at(book.head.length, "more was spent than the budget allows")
+            charges, limits = list(state.charges.values()), state.budget.limit_of
+            fits = all(self._spent(state, account).fits(limits(account)) for account in state.budget.accounts)
+            if not (keeps_promises(state.budget, charges) if state.budget.promises else fits):
+                raise CorruptLedgerError.at(state.head.length, "more was spent than the budget allows")
         return Verification(
-            book.head,
-            len(book.charges),
-            len(book.charges) - len(book.outputs),
+            state.head,
+            len(state.charges),
+            len(state.charges) - len(state.outputs),
             anchor is not None,
             True if same else None,
         )
 
-    def export(self) -> dict[str, Any]:
+    def export(self) -> dict[str, object]:
         """Everything as plain data, after :meth:`verify`; enough to check the chain without barrow."""
         self.verify()
-        book = self._fresh()
+        state = self._fresh()
         return {
             "format": "barrow ledger 1",
-            "ledger": book.name,
-            "head": {"length": book.head.length, "hash": book.head.hash},
+            "ledger": state.name,
+            "head": {"length": state.head.length, "hash": state.head.hash},
             "records": [{"seq": row.seq, "body": row.body, "hash": row.hash} for row in self._store.rows()][
-                : book.head.length
+                : state.head.length
             ],
         }
 
     def overview(self) -> Overview:
         """What was spent, when, by whom, and what is left."""
-        book = self._fresh()
-        return overview(book, self.composer, self._now(book)[1])
+        state = self._fresh()
+        return overview(state, self.composer)
 
     def _repr_html_(self) -> str:
         return self.overview().to_html()
 
-    def _same_composer(self, book: Book) -> bool:
+    def _same_composer(self, state: LedgerState) -> bool:
         """Whether all that was let through was added up as here; a new budget carries what came before as sums."""
-        since = max((record.seq for record in book.records if record.kind == "budget"), default=0)
-        paid = [record for record in book.records if record.kind == "reserve" and record.seq > since]
+        if state.budget.promises:
+            return True  # each payment says which account it is in
+        since = max((record.seq for record in state.records if record.kind == "budget"), default=0)
+        paid = [record for record in state.records if record.kind == "reserve" and record.seq > since]
         return all(record.data["composer"] == self.composer.name for record in paid)
 
 
 def _budget(given: Budget | HasBudget) -> Budget:
     """A budget, or that of a study."""
-    found = given if isinstance(given, Budget) else getattr(given, "budget", None)
-    if not isinstance(found, Budget):
+    result = given if isinstance(given, Budget) else getattr(given, "budget", None)
+    if not isinstance(result, Budget):
         raise ParameterError(
             f"The budget is a {type(given).__name__}.", allowed="a study, or a Budget", fix="Ledger.create(path, study)"
         )
-    return found
+    return result
 
 
 def first_row(budget: Budget, clock: Clock | None = None, anchor: PathLike | None = None) -> Row:

@@ -10,17 +10,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from barrow._version import __version__
 from barrow.ledger.anchors import VARIABLE, check_anchor, move_anchor
-from barrow.ledger.book import Book, Record, make_row
 from barrow.ledger.budget import Budget
 from barrow.ledger.charges import Charge, Composer, composer_named
 from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, NoAuthorityError
-from barrow.ledger.store import Head, Row, Store
+from barrow.ledger.state import LedgerState, Record, make_row
+from barrow.ledger.store import ChainHead, Row, Store
 from barrow.ledger.twins import refuse_twins
 
 Clock = Callable[[], datetime]
@@ -33,7 +33,7 @@ class Reservation:
     It cannot be copied or pickled, and a forked child cannot use it. ``lease`` is the record that gave the right.
 
     >>> from barrow.ledger.budget import Amount
-    >>> from barrow.privacy import Emd, Guarantee, PureRelease
+    >>> from barrow.promises import Emd, Guarantee, PureRelease
     >>> charge = Charge("main", Amount(5, 0), PureRelease(5, model="central"), Guarantee(Emd(5), "pure", "def:emd-dp"))
     >>> reservation = Reservation("ledger-1", 2, "map-1", charge)
     >>> reservation.take()
@@ -70,7 +70,7 @@ class Reservation:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class _AfterDraw:
     """A paid release that was drawn, with the digests of its values and of its whole statement."""
 
     ledger: str
@@ -81,7 +81,7 @@ class _Drawn:
     statement: str | None
 
 
-class Staged(_Drawn):
+class Staged(_AfterDraw):
     """A release that was drawn and written down, and not yet committed: these values may be shown, and no others.
 
     >>> Staged.__dataclass_fields__["outputs"].type
@@ -89,7 +89,7 @@ class Staged(_Drawn):
     """
 
 
-class Committed(_Drawn):
+class Committed(_AfterDraw):
     """A release that is done.
 
     >>> Committed.__dataclass_fields__["statement"].type
@@ -104,17 +104,17 @@ class Verification:
     ``anchored`` says whether a head that was kept elsewhere was compared, and ``within_limits`` whether what
     was spent was checked against the budget (None where another composer let it through).
 
-    >>> Verification(Head(3, "ab" * 32), 1, 0, True, True).to_json()["anchored"]
+    >>> Verification(ChainHead(3, "ab" * 32), 1, 0, True, True).to_json()["anchored"]
     True
     """
 
-    head: Head
+    head: ChainHead
     releases: int
     uncommitted: int
     anchored: bool
     within_limits: bool | None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {
             "valid": True,
@@ -138,20 +138,20 @@ class OpenLedger:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._unusable: str | None = None
-        self._book = Book.read(store.rows())
+        self._state = LedgerState.read(store.rows())
         self._given = composer
-        place = anchor or os.environ.get(VARIABLE) or self._book.records[0].data["anchor"]
+        place = anchor or os.environ.get(VARIABLE) or self._state.records[0].data["anchor"]
         self._anchor = None if place is None else Path(place)
 
     @property
     def budget(self) -> Budget:
         """What may be spent, and about what."""
-        return self._book.budget
+        return self._state.budget
 
     @property
     def composer(self) -> Composer:
         """How charges add up; at promises always as sums."""
-        budget = self._book.budget
+        budget = self._state.budget
         return composer_named(budget.composition) if self._given is None or budget.promises else self._given
 
     def __repr__(self) -> str:
@@ -168,15 +168,15 @@ class OpenLedger:
         with self._spending():
             with self._store.transaction() as transaction:
                 work = _Appending(self, self._caught_up(transaction.rows))
-                refuse_twins(work.book.budget.dataset, self._store.name, transaction.others())
+                refuse_twins(work.state.budget.dataset, self._store.name, transaction.others())
                 if self._anchor is not None:
-                    check_anchor(work.book, self._anchor)
+                    check_anchor(work.state, self._anchor)
                 yield work
                 for row in work.rows:
                     transaction.append(row)
-            self._book = work.book
+            self._state = work.state
             if self._anchor is not None and work.rows:
-                move_anchor(work.book, self._anchor)
+                move_anchor(work.state, self._anchor)
 
     @contextmanager
     def _spending(self) -> Iterator[None]:
@@ -195,39 +195,38 @@ class OpenLedger:
                 self._unusable = error.problem
                 raise
 
-    def _now(self, book: Book) -> tuple[str, str | None]:
-        """The time, never before the newest record: a clock set back must not bring an old period back."""
-        when = max(stamp(self._clock()), book.last.when)
-        return when, None if book.budget.per is None else period_of(when, book.budget.per)
+    def _now(self, state: LedgerState) -> str:
+        """The time, never before the newest record."""
+        return max(stamp(self._clock()), state.last.when)
 
-    def _fresh(self) -> Book:
+    def _fresh(self) -> LedgerState:
         if os.getpid() != self._pid:  # A fork may read, but not wait for a lock that was copied while it was held.
             return self._caught_up(self._store.rows)
         with self._lock:
-            self._book = self._caught_up(self._store.rows)
-            return self._book
+            self._state = self._caught_up(self._store.rows)
+            return self._state
 
-    def _caught_up(self, rows: Callable[[int], list[Row]]) -> Book:
+    def _caught_up(self, rows: Callable[[int], list[Row]]) -> LedgerState:
         """The book with what others added; the newest record known before must still be there."""
-        known = self._book.head
+        known = self._state.head
         newer = rows(known.length - 1)
         if not newer or newer[0].hash != known.hash:
             raise CorruptLedgerError.at(known.length, "it was replaced or cut off since this process read it")
-        return self._book.extended(newer[1:])
+        return self._state.extended(newer[1:])
 
 
 class _Appending:
     """The book inside a transaction; records that are added are read back before they are written."""
 
-    def __init__(self, ledger: OpenLedger, book: Book) -> None:
-        self.book, self.rows = book, list[Row]()
-        self.when, self.period = ledger._now(book)
+    def __init__(self, ledger: OpenLedger, state: LedgerState) -> None:
+        self.state, self.rows = state, list[Row]()
+        self.when = ledger._now(state)
 
-    def add(self, kind: str, data: Mapping[str, Any]) -> Record:
-        row = make_row(self.book.last, kind, data, when=self.when, who=whoami(), barrow=__version__)
-        self.book = self.book.extended([row])  # Read back before it is written: a record must never be unreadable.
+    def add(self, kind: str, data: Mapping[str, object]) -> Record:
+        row = make_row(self.state.last, kind, data, when=self.when, who=whoami(), barrow=__version__)
+        self.state = self.state.extended([row])  # Read back before it is written: a record must never be unreadable.
         self.rows.append(row)
-        return self.book.last
+        return self.state.last
 
 
 def whoami() -> str:
@@ -253,31 +252,3 @@ def utc_now() -> datetime:
 def stamp(moment: datetime) -> str:
     """``moment`` in UTC to the second; later moments are larger texts."""
     return moment.astimezone(UTC).strftime(_STAMP)
-
-
-def moment_of(when: str) -> datetime:
-    """The moment that :func:`stamp` wrote."""
-    return datetime.strptime(when, _STAMP).replace(tzinfo=UTC)
-
-
-def period_of(when: str, per: str) -> str:
-    """The label of the period that holds ``when``; later periods have larger labels."""
-    day = moment_of(when)
-    if per == "week":
-        year, week, _ = day.isocalendar()
-        return f"{year:04d}-W{week:02d}"
-    return day.strftime({"day": "%Y-%m-%d", "month": "%Y-%m", "year": "%Y"}[per])
-
-
-def next_period(when: str, per: str) -> str:
-    """When the period after the one of ``when`` begins."""
-    start = moment_of(when).replace(hour=0, minute=0, second=0)
-    if per == "day":
-        start += timedelta(days=1)
-    elif per == "week":
-        start += timedelta(days=7 - start.weekday())
-    elif per == "month":
-        start = (start.replace(day=1) + timedelta(days=32)).replace(day=1)
-    else:
-        start = start.replace(year=start.year + 1, month=1, day=1)
-    return stamp(start)

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from barrow.errors import MissingExtraError, ParameterError
@@ -35,7 +35,8 @@ from barrow.ledger.store import Other, Row, lost_rows
 from barrow.passwords import by_scram
 
 if TYPE_CHECKING:
-    from psycopg import Connection
+    from psycopg import Connection, Error
+    from psycopg.rows import TupleRow
 
 SCHEMES = ("postgresql://", "postgres://")
 """How the address of a database begins."""
@@ -92,7 +93,7 @@ class PostgresStore:
     def __init__(self, url: str, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self._prepare(url, busy_seconds)
         with self._connection() as connection:
-            if not _made(connection) or (version := self._version(connection)) is None:
+            if not _exists(connection) or (version := self._version(connection)) is None:
                 self._refuse_missing()
             if version != SCHEMA_VERSION:
                 raise ForeignLedgerError(
@@ -151,13 +152,13 @@ class PostgresStore:
             connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
             connection.execute(f"SET LOCAL synchronous_commit = {self._synchronous}")
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
-            if not _made(connection):
-                connection.execute(_SCHEMA)
-            made = connection.execute(
+            if not _exists(connection):
+                self._make_schema(connection)
+            built = connection.execute(
                 f"INSERT INTO barrow.ledgers (name, version, server) VALUES (%s, %s, {_SERVER}) ON CONFLICT DO NOTHING",  # noqa: S608
                 [self._ledger, SCHEMA_VERSION],
             )
-            if made.rowcount != 1:
+            if built.rowcount != 1:
                 raise MissingLedgerError(
                     f"There is already a ledger {self.name!r}. It was not touched.",
                     allowed="a name where nothing is yet: a budget is never made anew over an old one",
@@ -169,13 +170,28 @@ class PostgresStore:
             self._commit(connection)
         return cls(url)
 
+    def _make_schema(self, connection: Connection[TupleRow]) -> None:
+        """Make the tables of all ledgers; where the role may not, say which right is missing."""
+        from psycopg import errors as kinds
+
+        try:
+            connection.execute(_SCHEMA)
+            return
+        except kinds.InsufficientPrivilege:
+            database, role = connection.info.dbname, connection.info.user
+        raise NoAuthorityError(
+            f"The role {role!r} may not make the schema barrow in the database {database!r}. Nothing was made.",
+            allowed="a role that may create schemas there, once; then barrow.ledgers and barrow.records are enough",
+            fix=f'GRANT CREATE ON DATABASE "{database}" TO "{role}"',
+        )
+
     @classmethod
     def names(cls, url: str) -> list[str]:
         """The names of all ledgers in the database of ``url``."""
         self = cls.__new__(cls)
         self._prepare(url if "ledger=" in url else url + ("&" if "?" in url else "?") + "ledger=any", BUSY_SECONDS)
         with self._connection() as connection:
-            if not _made(connection):
+            if not _exists(connection):
                 return []
             return [name for (name,) in connection.execute("SELECT name FROM barrow.ledgers ORDER BY name")]
 
@@ -212,7 +228,7 @@ class PostgresStore:
             connection.execute(f"UPDATE barrow.ledgers SET server = {_SERVER} WHERE name = %s", [self._ledger])  # noqa: S608
             self._commit(connection)
 
-    def _others(self, connection: Connection[Any]) -> list[Other]:
+    def _others(self, connection: Connection[TupleRow]) -> list[Other]:
         """The other ledgers of the database, each with its address and its first record."""
         sql = "SELECT ledger, body FROM barrow.records WHERE seq = 1 AND ledger <> %s ORDER BY ledger"
         joint = "&" if "?" in self._conninfo else "?"
@@ -221,12 +237,12 @@ class PostgresStore:
             for name, body in connection.execute(sql, [self._ledger])
         ]
 
-    def _lock(self, connection: Connection[Any]) -> None:
+    def _lock(self, connection: Connection[TupleRow]) -> None:
         sql = f"SELECT server = {_SERVER} FROM barrow.ledgers WHERE name = %s FOR UPDATE"  # noqa: S608
-        found = connection.execute(sql, [self._ledger]).fetchone()
-        if found is None:
+        result = connection.execute(sql, [self._ledger]).fetchone()
+        if result is None:
             self._refuse_missing()
-        if not found[0]:
+        if not result[0]:
             raise CorruptLedgerError(
                 f"The server of {self.name!r} is not the one that the ledger was made on, or was restored or promoted "
                 "since. Nothing was spent.",
@@ -234,7 +250,7 @@ class PostgresStore:
                 fix="compare the ledger with its newest anchor: barrow ledger adopt LEDGER ANCHOR",
             )
 
-    def _commit(self, connection: Connection[Any]) -> None:
+    def _commit(self, connection: Connection[TupleRow]) -> None:
         from psycopg import Error
 
         try:
@@ -245,7 +261,7 @@ class PostgresStore:
             self._fail("the server rolled it back")
 
     @contextmanager
-    def _connection(self) -> Iterator[Connection[Any]]:
+    def _connection(self) -> Iterator[Connection[TupleRow]]:
         try:
             import psycopg
         except ImportError:
@@ -279,7 +295,7 @@ class PostgresStore:
             if failure is not None:
                 self._translate(failure)
 
-    def _ask(self, connection: Connection[Any]) -> None:
+    def _ask(self, connection: Connection[TupleRow]) -> None:
         """Whether this server keeps what it says it has written."""
         if not self._asks:
             return
@@ -296,7 +312,7 @@ class PostgresStore:
                 fix="mend the server's settings, then open the ledger anew",
             )
 
-    def _version(self, connection: Connection[Any]) -> int | None:
+    def _version(self, connection: Connection[TupleRow]) -> int | None:
         row = connection.execute("SELECT version FROM barrow.ledgers WHERE name = %s", [self._ledger]).fetchone()
         return None if row is None else int(row[0])
 
@@ -314,7 +330,7 @@ class PostgresStore:
             fix="check host, port and PGUSER; PGPASSWORD, ~/.pgpass or a service file; then try again, which is safe",
         ) from None
 
-    def _translate(self, error: Any) -> NoReturn:
+    def _translate(self, error: Error) -> NoReturn:
         from psycopg import errors as kinds
 
         busy = (kinds.LockNotAvailable, kinds.DeadlockDetected, kinds.SerializationFailure, kinds.UniqueViolation)
@@ -346,7 +362,7 @@ class PostgresStore:
 
 
 class _PostgresTransaction:
-    def __init__(self, connection: Connection[Any], store: PostgresStore) -> None:
+    def __init__(self, connection: Connection[TupleRow], store: PostgresStore) -> None:
         self._connection, self._store, self._ledger = connection, store, store._ledger
 
     def rows(self, after: int = 0) -> list[Row]:
@@ -354,8 +370,8 @@ class _PostgresTransaction:
 
     def append(self, row: Row) -> None:
         sql = "SELECT coalesce(max(seq), 0) FROM barrow.records WHERE ledger = %s"
-        found = self._connection.execute(sql, [self._ledger]).fetchone()
-        last = 0 if found is None else int(found[0])
+        result = self._connection.execute(sql, [self._ledger]).fetchone()
+        last = 0 if result is None else int(result[0])
         if row.seq != last + 1:
             raise CorruptLedgerError.at(row.seq, f"it cannot follow record {last}")
         _insert(self._connection, self._ledger, row)
@@ -364,16 +380,16 @@ class _PostgresTransaction:
         return self._store._others(self._connection)
 
 
-def _made(connection: Connection[Any]) -> bool:
-    found = connection.execute("SELECT to_regclass('barrow.records') IS NOT NULL").fetchone()
-    return bool(found and found[0])
+def _exists(connection: Connection[TupleRow]) -> bool:
+    result = connection.execute("SELECT to_regclass('barrow.records') IS NOT NULL").fetchone()
+    return bool(result and result[0])
 
 
-def _insert(connection: Connection[Any], ledger: str, row: Row) -> None:
+def _insert(connection: Connection[TupleRow], ledger: str, row: Row) -> None:
     connection.execute("INSERT INTO barrow.records (ledger, seq, body, hash) VALUES (%s, %s, %s, %s)", [ledger, *row])
 
 
-def _rows(connection: Connection[Any], ledger: str, after: int) -> list[Row]:
+def _rows(connection: Connection[TupleRow], ledger: str, after: int) -> list[Row]:
     sql = "SELECT seq, body, hash FROM barrow.records WHERE ledger = %s AND seq > %s ORDER BY seq"
     rows = [Row(*cells) for cells in connection.execute(sql, [ledger, after])]
     if (lost := lost_rows(rows, after)) is not None:

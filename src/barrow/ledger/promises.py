@@ -4,7 +4,7 @@ A promise does not know any grid: its distance is in the unit of the metric. So 
 of that metric draws on it, each at its own price: from its event and its own grid, never too little.
 
 What a promised change does to the items of the release depends on how records become items, which the space's reference
-says (:class:`barrow.policy.RecordMap`); what that costs is :func:`barrow.accounting.epsilon_at`, as in every plan and
+says (:class:`barrow.promises.RecordMap`); what that costs is :func:`barrow.accounting.epsilon_at`, as in every plan and
 statement. A caller who knows more about the mechanism gives smaller epsilons to ``Ledger.reserve(charges=…)``.
 """
 
@@ -16,14 +16,28 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from barrow import accounting
 from barrow.errors import ParameterError
 from barrow.ledger.digits import show
+from barrow.ledger.quadrature import Quadrature, quadrature_from_json
 from barrow.numerics import Exact, exact, exact_text
-from barrow.policy import Promise, describe_move, parse_epsilon, parse_share
-from barrow.privacy import Event, Model
-from barrow.privacy.definitions import probability, to_model
+from barrow.promises import (
+    Event,
+    Exposure,
+    Model,
+    Promise,
+    RecordMap,
+    Scope,
+    describe_move,
+    exposure,
+    parse_epsilon,
+    parse_share,
+)
+from barrow.promises.definitions import probability, to_model
+from barrow.promises.periods import Window
+from barrow.promises.scopes import scope_of
 from barrow.spaces import parse_distance
-from barrow.spaces.base import Space
+from barrow.spaces.space import Space
 from barrow.spaces.spec import ANYWHERE, PRESENCE
 
 if TYPE_CHECKING:
@@ -42,24 +56,39 @@ class PromiseLimit:
             product of metrics, or None for any distance.
         epsilon: The limit.
         text: The change in words; made from the numbers if left out.
+        scope: In which periods the change happens; None for a share of all records.
+        presence: Whether it is about having records at all in these periods.
 
     >>> PromiseLimit(1, "0.3", 1, text="all data by 300 m")
     PromiseLimit('1', '0.3', '1', text='all data by 300 m')
     >>> print(PromiseLimit("1/30", 10, "0.5"))
     a share of 1/30 of the data by 10: ε ≤ 0.5
+    >>> print(PromiseLimit("1/30", 10, "0.5", scope="any month"))
+    a share of 1/30 of the data by 10, in any month: ε ≤ 0.5
     """
 
     share: Fraction
     distances: tuple[Fraction, ...]
     epsilon: Fraction
     text: str
+    scope: Scope | None
+    presence: bool
 
     def __init__(
-        self, share: Exact, distance: Exact | Sequence[Exact] | None, epsilon: Exact, *, text: str | None = None
+        self,
+        share: Exact,
+        distance: Exact | Sequence[Exact] | None,
+        epsilon: Exact,
+        *,
+        text: str | None = None,
+        scope: Scope | str | None = None,
+        presence: bool = False,
     ) -> None:
         object.__setattr__(self, "share", parse_share(share))
         object.__setattr__(self, "distances", _distances(distance))
         object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
+        object.__setattr__(self, "scope", scope_of(scope))
+        object.__setattr__(self, "presence", bool(presence))
         object.__setattr__(self, "text", " ".join(text.split()) if text else self._words())
         if len(self.text) > 200:
             raise ParameterError(
@@ -75,29 +104,42 @@ class PromiseLimit:
         >>> limit.distances, limit.text
         ((Fraction(3, 10),), 'all data by 300 m')
         """
-        words = describe_move(promise, space)
-        if str(promise.distance).lower() in ANYWHERE + PRESENCE:
-            return cls(promise.share, None, promise.epsilon, text=words)
+        words, scope = describe_move(promise, space), promise.scope
+        far = str(promise.distance).lower()
+        if far in ANYWHERE + PRESENCE:
+            presence = far in PRESENCE and scope is not None
+            return cls(promise.share, None, promise.epsilon, text=words, scope=scope, presence=presence)
         distance = parse_distance(promise.distance, space) * Fraction(space.diameter)
-        return cls(promise.share, distance, promise.epsilon, text=words)
+        return cls(promise.share, distance, promise.epsilon, text=words, scope=scope)
 
     @property
-    def change(self) -> tuple[Fraction, tuple[Fraction, ...]]:
-        """Share and distances: two promises are about the same change if and only if these are equal."""
+    def change(self) -> tuple[Fraction, tuple[Fraction, ...], Scope | None, bool]:
+        """Share, distances, scope: two promises are about the same change if and only if these are equal."""
+        return *self.move, self.scope, self.presence
+
+    @property
+    def move(self) -> tuple[Fraction, tuple[Fraction, ...]]:
+        """Share and distances: what changes in each period of the scope."""
         return self.share, self.distances
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data with exact numbers."""
         return {
             "share": exact_text(self.share),
             "distance": [exact_text(q) for q in self.distances] or None,
             "epsilon": exact_text(self.epsilon),
             "text": self.text,
+            **({} if self.scope is None else {"scope": self.scope.text}),
+            **({"presence": True} if self.presence else {}),
         }
 
     def _words(self) -> str:
         share = "all data" if self.share == 1 else f"a share of {exact_text(self.share)} of the data"
-        return f"{share} by {' and '.join(map(show, self.distances))}" if self.distances else f"{share} anywhere"
+        where = "" if self.scope is None else f", in {self.scope.text}"
+        if self.presence:
+            return f"{share} or no records{where}"
+        far = f"by {' and '.join(map(show, self.distances))}" if self.distances else "anywhere"
+        return f"{share} {far}{where}"
 
     def __str__(self) -> str:
         return f"{self.text}: ε ≤ {show(self.epsilon)}"
@@ -106,7 +148,8 @@ class PromiseLimit:
         far = [exact_text(q) for q in self.distances]
         distance = far if len(far) > 1 else far[0] if far else None
         numbers = exact_text(self.share), distance, exact_text(self.epsilon)
-        return f"PromiseLimit({', '.join(map(repr, numbers))}, text={self.text!r})"
+        scope = "" if self.scope is None else f", scope={self.scope.text!r}" + ", presence=True" * self.presence
+        return f"PromiseLimit({', '.join(map(repr, numbers))}, text={self.text!r}{scope})"
 
 
 @dataclass(frozen=True)
@@ -118,9 +161,10 @@ class Promises:
         delta: By how much more often a guess may be right than all promises together say, in [0, 1).
         model: ``"local"``, ``"shuffle"`` or ``"central"``.
         bounded: Whether all users hold the same public number of items.
+        quadrature: How much of every promise is kept for releases that add up in quadrature: a share, or the account.
 
-    >>> kept = Promises([(1, "0.3", 1), ("1/30", 10, "0.5")], delta="1e-9")
-    >>> [str(p) for p in kept.promises]
+    >>> subset = Promises([(1, "0.3", 1), ("1/30", 10, "0.5")], delta="1e-9")
+    >>> [str(p) for p in subset.promises]
     ['all data by 0.3: ε ≤ 1', 'a share of 1/30 of the data by 10: ε ≤ 0.5']
     """
 
@@ -130,6 +174,7 @@ class Promises:
     delta: Fraction
     model: Model
     bounded: bool
+    quadrature: Quadrature | None
 
     def __init__(
         self,
@@ -138,24 +183,39 @@ class Promises:
         *,
         model: str = Model.CENTRAL,
         bounded: bool = False,
+        quadrature: Quadrature | Exact | None = None,
     ) -> None:
-        made = tuple(p if isinstance(p, PromiseLimit) else PromiseLimit(*p) for p in promises)
-        if not made or len(made) > 100:
+        built = tuple(p if isinstance(p, PromiseLimit) else PromiseLimit(*p) for p in promises)
+        if not built or len(built) > 100:
             raise ParameterError(
-                f"There are {len(made)} promises.", allowed="1 to 100", fix='PromiseLimit("1/30", 10, "0.5")'
+                f"There are {len(built)} promises.", allowed="1 to 100", fix='PromiseLimit("1/30", 10, "0.5")'
             )
-        changes = [p.change for p in made]
-        twice = next((p for i, p in enumerate(made) if p.change in changes[:i]), None)
+        changes = [p.change for p in built]
+        twice = next((p for i, p in enumerate(built) if p.change in changes[:i]), None)
         if twice is not None:
             raise ParameterError(
                 f"There are two promises about {twice.text}.", allowed="one epsilon for each change", fix="drop one"
             )
-        object.__setattr__(self, "promises", made)
+        object.__setattr__(self, "promises", built)
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "model", to_model(model))
         object.__setattr__(self, "bounded", bool(bounded))
+        if quadrature is not None and not isinstance(quadrature, Quadrature):
+            quadrature = Quadrature.of([p.epsilon for p in built], self.delta, quadrature)
+        object.__setattr__(self, "quadrature", quadrature)
+        if quadrature is not None and len(quadrature.mus) != len(built):
+            raise ParameterError(f"There are {len(quadrature.mus)} mus for {len(built)} promises.", fix="quadrature=1")
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def adding(self) -> Fraction:
+        """The part of every epsilon, and of delta, in which releases add.
+
+        >>> Promises([(1, 1, 1)], "1e-9", quadrature="9/10").adding, Promises([(1, 1, 1)]).adding
+        (Fraction(1, 10), Fraction(1, 1))
+        """
+        return Fraction(1) if self.quadrature is None else 1 - self.quadrature.share
+
+    def to_json(self) -> dict[str, object]:
         """Plain data that :func:`promises_from_json` reads back."""
         return {
             "definition": "Promises",
@@ -163,10 +223,13 @@ class Promises:
             "delta": exact_text(self.delta),
             "model": self.model.value,
             "bounded": self.bounded,
+            **({} if self.quadrature is None else {"quadrature": self.quadrature.to_json()}),
         }
 
     def __repr__(self) -> str:
         bounded = ", bounded=True" * self.bounded
+        if self.quadrature is not None:
+            bounded += f", quadrature={exact_text(self.quadrature.share)!r}"
         return f"Promises({list(self.promises)!r}, {exact_text(self.delta)!r}, model={self.model.value!r}{bounded})"
 
     def __str__(self) -> str:
@@ -177,8 +240,19 @@ class Promises:
 def promises_from_json(data: Mapping[str, Any]) -> Promises:
     """The promises that :meth:`Promises.to_json` wrote."""
     try:
-        limits = [PromiseLimit(p["share"], p["distance"], p["epsilon"], text=p["text"]) for p in data["promises"]]
-        return Promises(limits, data["delta"], model=data["model"], bounded=data["bounded"])
+        limits = [
+            PromiseLimit(
+                p["share"],
+                p["distance"],
+                p["epsilon"],
+                text=p["text"],
+                scope=p.get("scope"),
+                presence=p.get("presence", False),
+            )
+            for p in data["promises"]
+        ]
+        account = quadrature_from_json(data.get("quadrature"))
+        return Promises(limits, data["delta"], model=data["model"], bounded=data["bounded"], quadrature=account)
     except (KeyError, TypeError):
         raise ParameterError(
             "The promises of the budget cannot be read.",
@@ -191,14 +265,14 @@ def _distances(given: Exact | Sequence[Exact] | None) -> tuple[Fraction, ...]:
     if given is None or (isinstance(given, str) and given.strip().lower() in ANYWHERE):
         return ()
     parts: list[Exact] = list(given) if isinstance(given, list | tuple) else [given]  # type: ignore[list-item]
-    found = tuple(exact(part, "the distance") for part in parts)
-    if not found or any(q < 0 for q in found) or not any(found):
+    results = tuple(exact(part, "the distance") for part in parts)
+    if not results or any(q < 0 for q in results) or not any(results):
         raise ParameterError(
             f"The distance is {given!r}.",
             allowed="a number above 0 in the metric's unit, one for each part of a product, or None for any distance",
             fix="distance='0.3'",
         )
-    return found
+    return results
 
 
 @dataclass(frozen=True)
@@ -218,23 +292,38 @@ class Price:
         object.__setattr__(self, "epsilons", tuple(map(_short, self.epsilons)))
 
 
-def reach_upper(promise: PromiseLimit, space: SpaceRef, metric: str) -> tuple[Fraction, Fraction]:
-    """What share of a person's items a promised change moves, and how far on the grid of ``space``, at most.
+def exposure_at(promise: PromiseLimit, space: SpaceRef, metric: str, reads: Window | None = None) -> Exposure:
+    """What a release about ``space`` that reads a window can see of a promised change, at most.
 
-    Under another metric nobody knows what the change does to the release: 1 and 1.
+    Under another metric nobody knows what the change does to the release: everything that it sees may move.
 
     >>> from barrow.ledger import SpaceRef
     >>> grid = SpaceRef("earth", "sha256:00", 30, "km", "earth km", "1/100")
-    >>> reach_upper(PromiseLimit("1/10", "0.3", 1), grid, "earth km")
+    >>> seen = exposure_at(PromiseLimit("1/10", "0.3", 1), grid, "earth km")
+    >>> seen.share, seen.reach
     (Fraction(1, 10), Fraction(3, 100))
     """
-    if space.metric != metric:
-        return Fraction(1), Fraction(1)
-    far = promise.distances[0] / space.diameter if len(promise.distances) == 1 else None
-    return space.records.reach_upper(promise.share, far, space.snapping or Fraction(0))
+    known = space.metric == metric
+    far = promise.distances[0] / space.diameter if known and len(promise.distances) == 1 else None
+    return exposure(
+        promise.scope,
+        promise.share,
+        far,
+        reads=reads,
+        records=space.records if known else RecordMap.FILTER,
+        snapping=space.snapping or Fraction(0),
+        presence=space.no_records if promise.presence else None,
+    )
 
 
-def cost_of(event: Event, delta: Fraction, space: SpaceRef, promises: Sequence[PromiseLimit], metric: str) -> Price:
+def cost_of(
+    event: Event,
+    delta: Fraction,
+    space: SpaceRef,
+    promises: Sequence[PromiseLimit],
+    metric: str,
+    reads: Window | None = None,
+) -> Price:
     """What a release about ``space`` costs at each promise; a release of another metric costs its worst case at all.
 
     Args:
@@ -243,18 +332,18 @@ def cost_of(event: Event, delta: Fraction, space: SpaceRef, promises: Sequence[P
         space: What it is about.
         promises: What is kept.
         metric: The metric that the promises are about.
+        reads: The window of periods that it reads; None for all records.
 
     >>> from barrow.ledger import SpaceRef
-    >>> from barrow.privacy import KNormNoise
+    >>> from barrow.promises import KNormNoise
     >>> grid = SpaceRef("earth", "sha256:00", 30, "km", "earth km", 0)
-    >>> asked = [PromiseLimit(1, 3, 1), PromiseLimit("1/30", 30, 1)]
+    >>> requests = [PromiseLimit(1, 3, 1), PromiseLimit("1/30", 30, 1)]
     >>> noise = KNormNoise(6, model="central", range_ratio="1/2")
-    >>> cost_of(noise, Fraction(0), grid, asked, "earth km").epsilons
+    >>> cost_of(noise, Fraction(0), grid, requests, "earth km").epsilons
     (Fraction(3, 5), Fraction(1, 10))
     """
-    from barrow.accounting import epsilon_at  # opening a ledger needs no accountant
-
-    return Price(tuple(epsilon_at(event, *reach_upper(one, space, metric), delta) for one in promises), delta)
+    seen = [exposure_at(one, space, metric, reads) for one in promises]
+    return Price(tuple(accounting.epsilon_at(event, one.share, one.reach, delta) for one in seen), delta)
 
 
 def _short(epsilon: Fraction) -> Fraction:

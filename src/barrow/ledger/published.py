@@ -17,14 +17,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
 from barrow.errors import ParameterError
-from barrow.ledger.book import Book, Digests
 from barrow.ledger.keys import SigningKey, fingerprint_of, signed_by
-from barrow.ledger.store import Head, fsync_folder, written
+from barrow.ledger.state import Digests, LedgerState
+from barrow.ledger.store import ChainHead, fsync_folder, written
 
 FILE = "head.json"
 """What it is called in the folder of a release."""
@@ -37,7 +37,7 @@ _MARK = b"barrow release 1\n"
 _HEX = re.compile(r"[0-9a-f]{64}")
 
 
-class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+class _HeadWire(msgspec.Struct, forbid_unknown_fields=True):
     barrow: Literal["ledger head"]
     version: Literal[1]
     ledger: str
@@ -55,25 +55,25 @@ class PublishedHead:
     >>> import tempfile
     >>> key = SigningKey.new(tempfile.mkdtemp() + "/owner.key")
     >>> done = Digests("sha256:" + "ab" * 32, "sha256:" + "cd" * 32)
-    >>> head = PublishedHead.signed("0f", Head(4, "ab" * 32), [done], "2026-10-15T19:02:00Z", key)
+    >>> head = PublishedHead.signed("0f", ChainHead(4, "ab" * 32), [done], "2026-10-15T19:02:00Z", key)
     >>> PublishedHead.parse(head.content) == head, head.holds(done), head.signer == key.fingerprint
     (True, True, True)
     """
 
     ledger: str
-    head: Head
+    head: ChainHead
     when: str
     releases: tuple[str, ...]
     public: bytes
     signature: bytes
 
     @classmethod
-    def of(cls, book: Book, when: str, key: SigningKey) -> PublishedHead:
-        """The head of ``book``, signed."""
-        return cls.signed(book.name, book.head, book.committed.values(), when, key)
+    def of(cls, state: LedgerState, when: str, key: SigningKey) -> PublishedHead:
+        """The head of ``state``, signed."""
+        return cls.signed(state.name, state.head, state.committed.values(), when, key)
 
     @classmethod
-    def signed(cls, ledger: str, head: Head, done: Iterable[Digests], when: str, key: SigningKey) -> PublishedHead:
+    def signed(cls, ledger: str, head: ChainHead, done: Iterable[Digests], when: str, key: SigningKey) -> PublishedHead:
         """A head over the releases ``done``."""
         marks = marks_of(done)
         unsigned = cls(ledger, head, when, marks, key.public, b"")
@@ -83,17 +83,17 @@ class PublishedHead:
     def parse(cls, content: bytes) -> PublishedHead:
         """The head that a file holds, if its signature fits; anything else is refused."""
         try:
-            wire = msgspec.json.decode(content, type=_Wire)
-            made = cls(
-                wire.ledger, Head.parse(wire.head), wire.when, tuple(wire.releases), _unb64(wire.signer),
+            wire = msgspec.json.decode(content, type=_HeadWire)
+            built = cls(
+                wire.ledger, ChainHead.parse(wire.head), wire.when, tuple(wire.releases), _unb64(wire.signer),
                 _unb64(wire.signature),
             )  # fmt: skip
             good = (
                 len(content) <= LARGEST
-                and str(made.head) == wire.head
-                and all(map(_HEX.fullmatch, made.releases))
-                and list(made.releases) == sorted(set(made.releases))
-                and signed_by(made.public, made.signature, made.message)
+                and str(built.head) == wire.head
+                and all(map(_HEX.fullmatch, built.releases))
+                and list(built.releases) == sorted(set(built.releases))
+                and signed_by(built.public, built.signature, built.message)
             )
         except (msgspec.MsgspecError, ValueError, RecursionError, ParameterError):
             good = False
@@ -103,7 +103,7 @@ class PublishedHead:
                 allowed=f"a file made by barrow ledger head --publish, version {VERSION}",
                 fix="ask the ledger's owner for a new one",
             )
-        return made
+        return built
 
     @property
     def signer(self) -> str:
@@ -113,15 +113,17 @@ class PublishedHead:
     @property
     def message(self) -> bytes:
         """What is signed: a line that says what it is, and everything but the signature in canonical JSON."""
-        return _SIGNED + written(self._said).encode()
+        return _SIGNED + written(self._signed_part).encode()
 
     @property
     def content(self) -> bytes:
         """The file."""
-        return msgspec.json.format(msgspec.json.encode({**self._said, "signature": _b64(self.signature)})) + b"\n"
+        return (
+            msgspec.json.format(msgspec.json.encode({**self._signed_part, "signature": _b64(self.signature)})) + b"\n"
+        )
 
     @property
-    def _said(self) -> dict[str, Any]:
+    def _signed_part(self) -> dict[str, object]:
         return {
             "barrow": "ledger head",
             "version": VERSION,

@@ -15,19 +15,29 @@ A crash leaves the release paid. ``ledger.resume(key, parameters)`` says where i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from fractions import Fraction
 
 from barrow.errors import ParameterError
-from barrow.ledger.book import Book, Digests, Record
 from barrow.ledger.budget import Account, Amount, SpaceRef
-from barrow.ledger.charges import AdditiveComposer, Charge, charge_for, spent_by
-from barrow.ledger.errors import AlreadyPaidError, OverBudgetError
-from barrow.ledger.opened import Committed, OpenLedger, Reservation, Staged, next_period, refuse
+from barrow.ledger.charges import (
+    AdditiveComposer,
+    Charge,
+    account_total,
+    charge_for,
+    keeps_promises,
+    spent_at,
+    totals_at,
+    ways_to_pay,
+)
+from barrow.ledger.errors import AlreadyPaidError, NotCoveredError, OverBudgetError
+from barrow.ledger.opened import Committed, OpenLedger, Reservation, Staged, refuse
 from barrow.ledger.promises import Price
+from barrow.ledger.state import Digests, LedgerState, Record, reads_to_json
 from barrow.ledger.store import digest
 from barrow.numerics import Exact
-from barrow.privacy import Event, Guarantee, event_from_json
-from barrow.spaces.base import Space
+from barrow.promises import Event, Guarantee, event_from_json
+from barrow.promises.periods import Window
+from barrow.spaces.space import Space
 
 
 class Spender(OpenLedger):
@@ -36,34 +46,43 @@ class Spender(OpenLedger):
     def check(
         self,
         *,
-        event: Event | Mapping[str, Any],
+        event: Event | Mapping[str, object],
         guarantee: Guarantee,
         space: Space | SpaceRef,
         dataset: str,
         users: int,
         items: int | None = None,
         charges: Sequence[Exact] | Price | None = None,
+        reads: Window | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Charge:
         """What a release would cost, or the error that :meth:`reserve` would raise now; spends and writes nothing."""
-        book = self._fresh()
-        return self._charge(book, event, guarantee, space, dataset=dataset, users=users, items=items, charges=charges)
+        known, ref = event_from_json(event.to_json() if isinstance(event, Event) else event), SpaceRef.of(space)
+        state = self._fresh()
+        charge = charge_for(
+            state.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items, charges=charges,
+            reads=reads, groups=groups,
+        )  # fmt: skip
+        return self._fitting(state, charge, ref)
 
     def reserve(
         self,
         *,
         key: str,
         what: str,
-        event: Event | Mapping[str, Any],
+        event: Event | Mapping[str, object],
         guarantee: Guarantee,
         space: Space | SpaceRef,
         dataset: str,
         users: int,
         items: int | None = None,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         charges: Sequence[Exact] | Price | None = None,
         question: str | None = None,
         folder: str | None = None,
         resumable: bool = False,
+        reads: Window | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
     ) -> Reservation:
         """Pay for one release. When this returns, the payment is durable; it is never given back.
 
@@ -82,6 +101,8 @@ class Spender(OpenLedger):
             question: The name of the question in the study.
             folder: Where the release will be published.
             resumable: The caller's word that nothing leaves the process before :meth:`stage`.
+            reads: The window of periods that the release reads; None for all records.
+            groups: The groups of people that it is about, by grouping; everybody where a grouping is not named.
 
         Raises:
             OverBudgetError: It does not fit.
@@ -90,41 +111,44 @@ class Spender(OpenLedger):
             LedgerIOError: The disk failed; this object is unusable from then on.
         """
         key, what = text_of(key, "key"), text_of(what, "what")
-        ref, public = SpaceRef.of(space), dict(parameters or {})
-        public_digest = digest(public)
+        public = dict(parameters or {})
+        public_digest, ref = digest(public), SpaceRef.of(space)
+        known = event_from_json(event.to_json() if isinstance(event, Event) else event)
         with self._appending() as work:
-            if key in work.book.keys:
-                raise already_paid(work.book, key)
-            charge = self._charge(
-                work.book, event, guarantee, ref, dataset=dataset, users=users, items=items, charges=charges
-            )
-            if work.period is not None and work.period != work.book.period:
-                work.add("period", {"period": work.period})
+            if key in work.state.keys:
+                raise already_paid(work.state, key)
+            charge = charge_for(
+                work.state.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items,
+                charges=charges, reads=reads, groups=groups,
+            )  # fmt: skip
+            charge = self._fitting(work.state, charge, ref)
             data = {
                 "key": key,
                 "what": what,
                 "account": charge.account,
                 "amount": {"loss": charge.amount.loss, "delta": charge.amount.delta},
                 "charges": list(charge.epsilons) or None,
-                "period": work.period,
+                "reads": reads_to_json(charge.reads),
+                "groups": {name: list(held) for name, held in charge.groups.items()} or None,
+                "squares": list(charge.squares) or None,
                 "event": charge.event.to_json(),
                 "guarantee": guarantee.to_json(),
                 "space": ref.to_json(),
                 "items": items,
                 "parameters": public,
                 "parameters_digest": public_digest,
-                "composer": AdditiveComposer.name if charge.epsilons else self.composer.name,
+                "composer": _composer(charge) if charge.epsilons else self.composer.name,
                 "question": None if question is None else text_of(question, "question"),
                 "folder": None if folder is None else text_of(folder, "folder"),
                 "resumable": bool(resumable),
             }
             record = work.add("reserve", data)
-        return Reservation(work.book.name, record.seq, key, charge)
+        return Reservation(work.state.name, record.seq, key, charge)
 
     def resume(
         self,
         key: str,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         *,
         folder: str | None = None,
         forget: Callable[[Sequence[str]], None] | None = None,
@@ -149,30 +173,30 @@ class Spender(OpenLedger):
         """
         public_digest = digest(dict(parameters or {}))
         with self._appending() as work:
-            book = work.book
-            seq = book.keys.get(text_of(key, "key"))
+            state = work.state
+            seq = state.keys.get(text_of(key, "key"))
             if seq is None:
                 return None
-            data, charge = book.records[seq - 1].data, book.charges[seq]
+            data, charge = state.records[seq - 1].data, state.charges[seq]
             if data["parameters_digest"] != public_digest:
                 raise ParameterError(
                     f"The release {key!r} was paid for with other parameters (record {seq}).",
                     allowed="the same parameters under the same key",
                     fix="another key, which pays again",
                 )
-            if seq in book.committed:
-                return Committed(book.name, seq, key, charge, *book.committed[seq])
-            if seq in book.staged:
-                return Staged(book.name, seq, key, charge, *book.staged[seq])
-            if not data["resumable"] or seq in book.abandoned:
-                raise already_paid(book, key)
+            if seq in state.committed:
+                return Committed(state.name, seq, key, charge, *state.committed[seq])
+            if seq in state.staged:
+                return Staged(state.name, seq, key, charge, *state.staged[seq])
+            if not data["resumable"] or seq in state.abandoned:
+                raise already_paid(state, key)
             where = None if folder is None else text_of(folder, "folder")
-            earlier = book.folders(seq)
+            earlier = state.folders(seq)
             lease = work.add("resumed", {"reserve": seq, "folder": where}).seq
-        reservation = Reservation(book.name, seq, key, charge, lease=lease)
+        reservation = Reservation(state.name, seq, key, charge, lease=lease)
         if forget is not None:  # after that record is durable: whoever still writes can no longer stage what goes here
             with self._appending() as work:
-                self._mine(work.book, reservation)
+                self._mine(work.state, reservation)
                 forget(earlier)
         return reservation
 
@@ -182,8 +206,8 @@ class Spender(OpenLedger):
         Drawing until nothing fails would select values, which was not paid for (docs/proofs/budget.md, section 5).
         """
         with self._appending() as work:
-            self._mine(work.book, reservation)
-            if reservation.seq in work.book.staged:
+            self._mine(work.state, reservation)
+            if reservation.seq in work.state.staged:
                 refuse(f"The release {reservation.key!r} was staged before.", "ledger.resume(key, parameters)")
             return work.add("abandoned", {"reserve": reservation.seq})
 
@@ -191,11 +215,11 @@ class Spender(OpenLedger):
         """Write down what was drawn, when it is durable and before anybody sees it: from now on these values only."""
         digests = Digests(text_of(outputs, "outputs"), None if statement is None else text_of(statement, "statement"))
         with self._appending() as work:
-            self._mine(work.book, reservation)
-            if reservation.seq in work.book.staged:
+            self._mine(work.state, reservation)
+            if reservation.seq in work.state.staged:
                 refuse(f"The release {reservation.key!r} was staged before.", "ledger.resume(key, parameters)")
             work.add("staged", {"reserve": reservation.seq, **digests._asdict()})
-        return Staged(work.book.name, reservation.seq, reservation.key, reservation.charge, *digests)
+        return Staged(work.state.name, reservation.seq, reservation.key, reservation.charge, *digests)
 
     def commit(self, paid: Reservation | Staged, outputs: str | None = None, statement: str | None = None) -> Record:
         """Write down that a paid release happened, with the digests of what was released.
@@ -209,104 +233,104 @@ class Spender(OpenLedger):
             text_of(outputs or "", "outputs"), None if statement is None else text_of(statement, "statement")
         )
         with self._appending() as work:
-            book = work.book
-            if isinstance(paid, Staged) and paid.ledger == book.name and book.committed.get(paid.seq) == digests:
-                return next(r for r in book.records if r.kind == "commit" and r.data["reserve"] == paid.seq)
-            self._mine(book, paid)
-            if paid.seq not in book.staged and book.records[paid.seq - 1].data["resumable"]:
+            state = work.state
+            if isinstance(paid, Staged) and paid.ledger == state.name and state.committed.get(paid.seq) == digests:
+                return next(r for r in state.records if r.kind == "commit" and r.data["reserve"] == paid.seq)
+            self._mine(state, paid)
+            if paid.seq not in state.staged and state.records[paid.seq - 1].data["resumable"]:
                 refuse(f"The release {paid.key!r} was not staged.", "ledger.stage(reservation, outputs, statement)")
-            if book.staged.get(paid.seq, digests) != digests:
+            if state.staged.get(paid.seq, digests) != digests:
                 refuse(f"The release {paid.key!r} was staged with other values.", "publish what was staged")
             return work.add("commit", {"reserve": paid.seq, **digests._asdict()})
 
     # The check.
 
-    def _mine(self, book: Book, paid: Reservation | Staged) -> None:
-        if paid.ledger != book.name or book.keys.get(paid.key) != paid.seq:
+    def _mine(self, state: LedgerState, paid: Reservation | Staged) -> None:
+        if paid.ledger != state.name or state.keys.get(paid.key) != paid.seq:
             raise ParameterError(
                 f"The reservation {paid.key!r} was not made in this ledger.",
                 allowed="what reserve() of this ledger returned",
                 fix="commit to the ledger that was charged",
             )
-        if isinstance(paid, Reservation) and paid.lease != book.leases[paid.seq]:
+        if isinstance(paid, Reservation) and paid.lease != state.leases[paid.seq]:
             refuse(
                 f"The release {paid.key!r} was resumed by another process, which alone may draw it.",
                 "throw away what was drawn here",
             )
-        if paid.seq in book.abandoned:
+        if paid.seq in state.abandoned:
             refuse(f"The release {paid.key!r} was given up.", "release under a new key, which pays again")
-        if paid.seq in book.committed:
+        if paid.seq in state.committed:
             raise ParameterError(
                 f"The release {paid.key!r} was committed before.",
                 allowed="one commit for each reservation",
                 fix="nothing is left to do",
             )
 
-    def _charge(
-        self,
-        book: Book,
-        event: Event | Mapping[str, Any],
-        guarantee: Guarantee,
-        space: Space | SpaceRef,
-        *,
-        dataset: str,
-        users: int,
-        items: int | None,
-        charges: Sequence[Exact] | Price | None,
-    ) -> Charge:
-        """The charge of a release, which fits, or an error."""
-        known = event_from_json(event.to_json() if isinstance(event, Event) else event)
-        ref = SpaceRef.of(space)
-        charge = charge_for(
-            book.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items, charges=charges
-        )
-        when, period = self._now(book)
-        charge = Charge(charge.account, charge.amount, known, guarantee, period, charge.epsilons)
-        later = None
-        if book.budget.per is not None:
-            later = f"a new budget begins {next_period(when, book.budget.per)} for data collected from then on"
-        if book.budget.promises:
-            self._check_promises(book, charge, later or ref.records.advice or None)
-        else:
-            self._check_account(book, charge, later)
-        return charge
-
-    def _check_account(self, book: Book, charge: Charge, later: str | None) -> None:
-        limit = book.budget.limit_of(charge.account)
-        charges = spent_by([*book.charges.values(), charge], charge.account, charge.period)
-        if self.composer.total(charges, limit).fits(limit):
-            return
+    def _fitting(self, state: LedgerState, charge: Charge, space: SpaceRef) -> Charge:
+        """The charge in an account that holds it; refused where none does."""
+        if state.budget.per is not None:
+            raise NotCoveredError(
+                f"The ledger of {state.budget.dataset!r} was renewed every {state.budget.per} by the clock, which "
+                "counts when one asks and not what one asks about. Nothing was spent.",
+                allowed="a ledger whose promises are about periods of the data",
+                fix=f'promises "…, in any {state.budget.per}" in a study with [data] time and period, and a ledger of '
+                "its own; then barrow release --period",
+            )
+        if state.budget.promises:
+            return self._fitting_promises(state, charge, space)
+        limit = state.budget.limit_of(charge.account)
+        charges = [*state.charges.values(), charge]
+        if account_total(state.budget, charges, charge.account, self.composer).fits(limit):
+            return charge
         raise OverBudgetError.of(
             charge.amount,
-            self._left(book, charge.account, charge.period),
-            symbol=book.budget.symbol_of(charge.account),
-            whose=repr(book.budget.dataset) + (" (user level)" if charge.account == "user" else ""),
-            later=later,
+            self._left(state, charge.account),
+            symbol=state.budget.symbol_of(charge.account),
+            whose=repr(state.budget.dataset) + (" (user level)" if charge.account == "user" else ""),
         )
 
-    def _check_promises(self, book: Book, charge: Charge, later: str | None) -> None:
-        budget, before = book.budget, list(book.charges.values())
+    def _fitting_promises(self, state: LedgerState, charge: Charge, space: SpaceRef) -> Charge:
+        budget, before = state.budget, list(state.charges.values())
+        ways = ways_to_pay(budget, charge, space)
+        for way in ways:
+            if keeps_promises(budget, [*before, way]):
+                return way
+        first, part = ways[0], Fraction(1) if budget.promised is None else budget.promised.adding
         rows = []
-        for account, promise, epsilon in zip(budget.accounts, budget.promises, charge.epsilons, strict=True):
-            used = AdditiveComposer().total(spent_by(before, account, charge.period), budget.limit_of(account))
-            rows.append((promise.text, used, budget.limit_of(account), Amount(epsilon, charge.amount.delta)))
-        if not all((used + needed).fits(limit) for _, used, limit, needed in rows):
-            raise OverBudgetError.of_promises(rows, whose=repr(budget.dataset), later=later)
-
-    def _spent(self, book: Book, account: Account, period: str | None) -> Amount:
-        return self.composer.total(
-            spent_by(list(book.charges.values()), account, period), book.budget.limit_of(account)
+        for i, (promise, epsilon) in enumerate(zip(budget.promises, charge.epsilons, strict=True)):
+            limit, used = budget.limit_of(budget.accounts[i]), totals_at(budget, before, i, first)
+            if first.squares and budget.promised is not None and budget.promised.quadrature is not None:
+                most = Amount(budget.promised.quadrature.mus[i] ** 2, 0)
+                rows.append((promise.text, Amount(used.square, 0), most, Amount(first.squares[i], 0)))
+            else:
+                most = Amount(limit.loss * part, limit.delta * part)
+                rows.append((promise.text, used.adding, most, Amount(epsilon, charge.amount.delta)))
+        raise OverBudgetError.of_promises(
+            rows,
+            whose=repr(budget.dataset),
+            later=space.records.advice or None,
+            symbol="μ² in quadrature" if first.squares else "ε",
         )
 
-    def _left(self, book: Book, account: Account, period: str | None) -> Amount:
-        return book.budget.limit_of(account).less(self._spent(book, account, period))
+    def _spent(self, state: LedgerState, account: Account) -> Amount:
+        charges = list(state.charges.values())
+        if state.budget.promises:
+            return spent_at(state.budget, charges, state.budget.number_of(account))
+        return account_total(state.budget, charges, account, self.composer)
+
+    def _left(self, state: LedgerState, account: Account) -> Amount:
+        return state.budget.limit_of(account).less(self._spent(state, account))
 
 
-def already_paid(book: Book, key: str) -> AlreadyPaidError:
+def _composer(charge: Charge) -> str:
+    return "quadrature" if charge.squares else AdditiveComposer.name
+
+
+def already_paid(state: LedgerState, key: str) -> AlreadyPaidError:
     """The error for a key that was paid for before."""
-    seq = book.keys[key]
-    record, done = book.records[seq - 1], book.committed.get(seq)
-    resumable = record.data["resumable"] and seq not in book.abandoned
+    seq = state.keys[key]
+    record, done = state.records[seq - 1], state.committed.get(seq)
+    resumable = record.data["resumable"] and seq not in state.abandoned
     return AlreadyPaidError.of(key, seq=seq, when=record.when, outputs=done and done.outputs, resumable=resumable)
 
 

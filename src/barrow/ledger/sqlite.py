@@ -203,8 +203,8 @@ class SqliteStore:
             )
 
     def _check_kind(self, connection: sqlite3.Connection) -> None:
-        found = connection.execute("PRAGMA application_id").fetchone()[0]
-        if found != APPLICATION_ID:
+        result = connection.execute("PRAGMA application_id").fetchone()[0]
+        if result != APPLICATION_ID:
             raise ForeignLedgerError(
                 f"The file {self.name!r} is not a ledger of barrow. It was not touched.",
                 allowed="a file made by barrow ledger init",
@@ -249,7 +249,7 @@ def ledgers_in(folder: Path, but: Path | None = None) -> list[Other]:
 
     The file ``but`` is never opened here: to close it would end the locks that SQLite holds on it in this process.
     """
-    found = []
+    results = []
     try:
         files = [file for file in folder.iterdir() if file.is_file() and not _DRAFT.fullmatch(file.name)]
         files = files if but is None else [file for file in files if not os.path.samefile(file, but)]
@@ -262,8 +262,8 @@ def ledgers_in(folder: Path, but: Path | None = None) -> list[Other]:
                 (first,) = connection.execute("SELECT body FROM records WHERE seq = 1").fetchone() or ("",)
             finally:
                 connection.close()
-            found.append(Other(str(file), str(first)))
-    return found
+            results.append(Other(str(file), str(first)))
+    return results
 
 
 @contextmanager

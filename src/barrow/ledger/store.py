@@ -2,7 +2,7 @@
 
 Each row's hash covers its text and the hash before it. This shows edits, swaps and drops inside the chain. It cannot
 show that rows are missing at its end, nor that somebody wrote the whole chain anew: both need a head that was kept
-elsewhere (:class:`Head`).
+elsewhere (:class:`ChainHead`).
 
 A store knows nothing of budgets. Every store passes the same suite (tests/ledger/store_suite.py).
 """
@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text
@@ -39,11 +39,11 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Head:
+class ChainHead:
     """Length and head hash of the chain: kept elsewhere, it shows later that nothing was cut off.
 
-    >>> head = Head(3, "ab" * 32)
-    >>> Head.parse(str(head)) == head
+    >>> head = ChainHead(3, "ab" * 32)
+    >>> ChainHead.parse(str(head)) == head
     True
     """
 
@@ -51,10 +51,10 @@ class Head:
     hash: str
 
     @classmethod
-    def parse(cls, text: str) -> Head:
+    def parse(cls, text: str) -> ChainHead:
         """The head written as ``LENGTH:HASH``.
 
-        >>> Head.parse("3")
+        >>> ChainHead.parse("3")
         Traceback (most recent call last):
         ...
         barrow.errors.ParameterError: The head is '3'.
@@ -83,17 +83,17 @@ written = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=Fals
 """The canonical text of what was parsed from JSON and so is plain: 9 microseconds for a record, not 29."""
 
 
-def canonical(data: Any) -> str:
+def canonical(data: object) -> str:
     r"""The one JSON text of plain data: sorted keys, no spaces, exact numbers as text."""
     return written(_plain(data))
 
 
-def digest(data: Any) -> str:
+def digest(data: object) -> str:
     """SHA-256 of :func:`canonical`."""
     return "sha256:" + hashlib.sha256(canonical(data).encode()).hexdigest()
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Mapping):
         if not all(isinstance(key, str) for key in value):
             raise ParameterError("A parameter has a name that is not text.", allowed="names that are text")

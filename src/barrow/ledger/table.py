@@ -4,26 +4,43 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from html import escape
 from operator import add
-from typing import Any
 
-from barrow.ledger.book import Book
+from barrow.errors import ParameterError
 from barrow.ledger.budget import Account, Amount, Budget
-from barrow.ledger.charges import Charge, Composer, running_totals, spent_by
+from barrow.ledger.cells import Groups, cells_of, tally, worst_atom
+from barrow.ledger.charges import (
+    Charge,
+    Composer,
+    account_total,
+    running_totals,
+    spent_at,
+    spent_by,
+    totals_at,
+    used_at,
+    worst_case,
+)
 from barrow.ledger.digits import show
-from barrow.ledger.store import Head
+from barrow.ledger.state import LedgerState
+from barrow.ledger.store import ChainHead
 from barrow.numerics import exact_text, float_up
+from barrow.promises import Event, Scope
+from barrow.promises.periods import Window
 
 
 @dataclass(frozen=True)
-class Line:
-    """One payment: ``left`` is what its account had left in its period afterwards (of a promise: the least).
+class Payment:
+    """One payment: ``left`` is what its account had left afterwards (of promises: the least, where it was charged).
+
+    ``reads`` and ``groups`` say in words which periods and which people it was about; all where they are empty.
 
     >>> amount, left = Amount(121, 0), Amount(129, 0)
-    >>> Line(2, "2026-10-15T19:02:00Z", "heatmap", "map-1", "main", None, amount, "ana", left, None).left.loss
+    >>> Payment(2, "2026-10-15T19:02:00Z", "heatmap", "map-1", "main", amount, "ana", left, None).left.loss
     Fraction(129, 1)
     """
 
@@ -32,7 +49,6 @@ class Line:
     what: str
     key: str
     account: Account
-    period: str | None
     amount: Amount
     who: str
     left: Amount
@@ -41,6 +57,8 @@ class Line:
     question: str | None = None
     folder: str | None = None
     staged: bool = False
+    reads: str = ""
+    groups: str = ""
 
     @property
     def result(self) -> str:
@@ -52,10 +70,13 @@ class Line:
 
 @dataclass(frozen=True)
 class Balance:
-    """One account or promise: the limit (in each period), spent and left now, and the total over all periods.
+    """One account or promise: the limit, what is spent and what is left.
 
-    >>> Balance("main", "alpha", Amount(3, 0), Amount(2, 0), Amount(1, 0), total=Amount(5, 0), periods=2).total.loss
-    Fraction(5, 1)
+    Of a promise about some periods ``spent`` is in the costliest of them; ``periods`` has each one, and ``repeated``
+    what the same change in all of them costs. Where a share is kept for quadrature, ``square`` is what is left there.
+
+    >>> Balance("main", "alpha", Amount(3, 0), Amount(2, 0), Amount(1, 0)).left.loss
+    Fraction(1, 1)
     """
 
     account: Account
@@ -63,9 +84,10 @@ class Balance:
     limit: Amount
     spent: Amount
     left: Amount
-    total: Amount
-    periods: int
     text: str | None = None
+    periods: Mapping[str, Fraction] = field(default_factory=dict)
+    repeated: Fraction | None = None
+    square: Fraction | None = None
 
 
 @dataclass(frozen=True)
@@ -73,40 +95,53 @@ class Overview:
     """Everything that ``barrow ledger show`` shows.
 
     >>> from barrow.ledger.budget import SpaceRef
-    >>> from barrow.privacy import Emd
+    >>> from barrow.promises import Emd
     >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
-    >>> print(Overview(budget, "additive", None, (), (), Head(1, "ab" * 32)).title)
+    >>> print(Overview(budget, "additive", (), (), ChainHead(1, "ab" * 32)).title)
     visits: 3 users, line space sha256:00… (1 = 10 km), (α=25, δ=0)-unbounded EMD-DP (central)
     """
 
     budget: Budget
     composer: str
-    period: str | None
     balances: tuple[Balance, ...]
-    lines: tuple[Line, ...]
-    head: Head
+    lines: tuple[Payment, ...]
+    head: ChainHead
+    worst: Amount | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def periods(self) -> dict[str, list[Fraction | None]]:
+        """For each period that a release met, what a change in it alone has cost at each promise about periods."""
+        labels = sorted({label for b in self.balances for label in b.periods})
+        return {label: [b.periods.get(label) for b in self.balances] for label in labels}
+
+    def to_json(self) -> dict[str, object]:
         """Plain data; amounts as exact text."""
         return {
             "budget": self.budget.to_json(),
             "composer": self.composer,
-            "period": self.period,
             "accounts": {
                 b.account: {
                     "limit": b.limit.to_json(b.symbol),
                     "spent": b.spent.to_json(b.symbol),
                     "left": b.left.to_json(b.symbol),
-                    "total_over_all_periods": b.total.to_json(b.symbol),
-                    "periods_used": b.periods,
                 }
                 for b in self.balances
             },
             "promises": [
-                {"promise": b.text, "used": exact_text(b.spent.loss), "of": exact_text(b.limit.loss)}
+                {
+                    "promise": b.text,
+                    "used": exact_text(b.spent.loss),
+                    "of": exact_text(b.limit.loss),
+                    "in_all_periods": None if b.repeated is None else exact_text(b.repeated),
+                }
                 for b in self.balances
                 if b.text is not None
             ],
+            "periods": [
+                {"period": label, "used": [None if used is None else exact_text(used) for used in row]}
+                for label, row in self.periods.items()
+            ],
+            "worst_case": None if self.worst is None else self.worst.to_json("epsilon"),
             "releases": [
                 {
                     "seq": line.seq,
@@ -116,7 +151,8 @@ class Overview:
                     "key": line.key,
                     "folder": line.folder,
                     "account": line.account,
-                    "period": line.period,
+                    "reads": line.reads or None,
+                    "groups": line.groups or None,
                     **line.amount.to_json(self.budget.symbol_of(line.account)),
                     "epsilons": [exact_text(epsilon) for epsilon in line.epsilons],
                     "who": line.who,
@@ -140,12 +176,17 @@ class Overview:
     def columns(self) -> tuple[str, ...]:
         """The heads of the table's columns."""
         symbol = {"alpha": "α", "epsilon": "ε"}[self.budget.symbol]
-        period = ("period",) if self.budget.per else ()
+        period = self._about("period", "group")
         if self.budget.promises:
             each = tuple(f"ε {number}" for number in range(1, len(self.budget.promises) + 1))
             return ("#", "when (UTC)", *period, "question", "key", *each, "δ", "who", "folder", "result")
         paid_by = ("paid by",) if self.budget.user_level else ()
         return ("#", "when (UTC)", *period, "what", *paid_by, symbol, "δ", "who", "left", "result")
+
+    def _about(self, reads: str, groups: str) -> tuple[str, ...]:
+        """What stands in the columns for periods and groups, where there are any."""
+        period = (reads,) if any(line.reads for line in self.lines) else ()
+        return (*period, groups) if any(line.groups for line in self.lines) else period
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table's rows, as text."""
@@ -159,7 +200,7 @@ class Overview:
                 (
                     str(line.seq),
                     line.when[:16].replace("T", " "),
-                    *((line.period or "",) if self.budget.per else ()),
+                    *self._about(line.reads, line.groups),
                     line.what,
                     *(("user level" if user else "main",) if self.budget.user_level else ()),
                     mark + show(line.amount.loss),
@@ -171,11 +212,11 @@ class Overview:
             )
         return rows
 
-    def _promised(self, line: Line) -> tuple[str, ...]:
+    def _promised(self, line: Payment) -> tuple[str, ...]:
         return (
             str(line.seq),
             line.when[:16].replace("T", " "),
-            *((line.period or "",) if self.budget.per else ()),
+            *self._about(line.reads, line.groups),
             line.question or line.what,
             line.key,
             *map(show, line.epsilons),
@@ -186,16 +227,16 @@ class Overview:
         )
 
     def used_by(self, what: str = "who") -> dict[str, tuple[Fraction, ...]]:
-        """What each promise (or account) has paid for each person (``"who"``) or question, over all periods."""
-        found: dict[str, tuple[Fraction, ...]] = {}
+        """What each promise (or account) has paid for each person (``"who"``) or question, added up."""
+        result: dict[str, tuple[Fraction, ...]] = {}
         for line in self.lines:
             name = line.who if what == "who" else line.question or line.what
             paid = line.epsilons or tuple(
                 line.amount.loss if line.account == account else Fraction(0) for account in self.budget.accounts
             )
-            before = found.get(name, (Fraction(0),) * len(paid))
-            found[name] = tuple(map(add, before, paid))
-        return found
+            before = result.get(name, (Fraction(0),) * len(paid))
+            result[name] = tuple(map(add, before, paid))
+        return result
 
     def spent_by(self, what: str) -> list[str]:
         """What each person (``"who"``) or question spent, in words."""
@@ -208,54 +249,79 @@ class Overview:
     def to_csv(self) -> str:
         """One row for each payment, for spreadsheets: amounts as decimals, rounded up; promises at the head."""
         texts = [f"epsilon: {p.text}" for p in self.budget.promises] or [self.budget.symbol]
-        heads = ["record", "when", "period", "question", "what", "key", "folder", "account", *texts, "delta", "who"]
+        heads = [
+            "record",
+            "when",
+            "period",
+            "group",
+            "question",
+            "what",
+            "key",
+            "folder",
+            "account",
+            *texts,
+            "delta",
+            "who",
+        ]
         out = io.StringIO()
         rows = csv.writer(out, lineterminator="\n")
         rows.writerow([*heads, "result", "outputs"])
         for line in self.lines:
-            names = [line.seq, line.when, line.period, line.question, line.what, line.key, line.folder, line.account]
+            names = [line.seq, line.when, line.reads, line.groups, line.question, line.what, line.key, line.folder]
+            names.append(line.account)
             paid = line.epsilons or (line.amount.loss,)
             numbers = [*map(float_up, paid), float_up(line.amount.delta)]
             rows.writerow([_plain(cell) for cell in (*names, *numbers, line.who, line.result, line.outputs)])
         return out.getvalue()
 
     def sentences(self) -> list[str]:
-        """What is left, and what the periods add up to, in words."""
+        """What is left, in each period, and what everything adds up to, in words."""
         if self.budget.promises:
             return self._promise_sentences()
         texts = []
         for b in self.balances:
             name = "User-level budget" if b.account == "user" else "Budget"
-            span = f" in {self.period} (a budget per {self.budget.per})" if self.budget.per else ""
             texts.append(
                 f"{name}: {b.symbol} {show(b.left.loss)} of {show(b.limit.loss)} and "
-                f"delta {show(b.left.delta)} of {show(b.limit.delta)} left{span}."
+                f"delta {show(b.left.delta)} of {show(b.limit.delta)} left."
             )
-            if self.budget.per:
-                texts.append(
-                    f"  Total over all periods: {b.symbol} {show(b.total.loss)}, delta {show(b.total.delta)} "
-                    f"in {b.periods} period{'s' * (b.periods != 1)}. This total, not the budget per "
-                    f"{self.budget.per}, is what holds for people whose data are in more than one period."
-                )
         return texts
 
     def _promise_sentences(self) -> list[str]:
-        span = f" in {self.period} (a budget per {self.budget.per})" if self.budget.per else ""
-        texts = [f"{b.text}: ε {show(b.spent.loss)} of {show(b.limit.loss)} used{span}." for b in self.balances]
-        last = self.balances[-1]
+        texts = []
+        for b, promise in zip(self.balances, self.budget.promises, strict=True):
+            where = "" if promise.scope is None or not b.periods else f" in the costliest {_costliest(promise.scope)}"
+            texts.append(f"{b.text}: ε {show(b.spent.loss)} of {show(b.limit.loss)} used{where}.")
+        last, promised = self.balances[-1], self.budget.promised
+        if promised is not None and promised.quadrature is not None:
+            adding, share = show(promised.adding), show(promised.quadrature.share)
+            texts.append(
+                f"{share} of every promise is kept for releases that add up in quadrature (the root of the sum of the "
+                f"squares of their μ), {adding} for releases whose ε add."
+            )
         if last.limit.delta:
-            texts.append(f"delta: {show(last.spent.delta)} of {show(last.limit.delta)} used{span}.")
-        if any(promise.share < 1 for promise in self.budget.promises):
+            texts.append(f"delta: {show(last.spent.delta)} of {show(last.limit.delta)} used.")
+        for label, row in self.periods.items():
+            used = [f"{b.text}: ε {show(u)}" for b, u in zip(self.balances, row, strict=True) if u is not None]
+            texts.append(f"  {label}: {'; '.join(used)}.")
+        for b in self.balances:
+            if b.repeated is not None and b.periods:
+                texts.append(
+                    f"The same change in all of these periods, {b.text}: ε {show(b.repeated)}. What is the same in "
+                    "every period, such as a home, is protected by this sum only."
+                )
+        if self.worst is not None and self.periods:
+            texts.append(
+                f"Worst case: everything about a person different in all periods: ε {show(self.worst.loss)}, "
+                f"delta {show(self.worst.delta)}."
+            )
+        if any(promise.share < 1 and promise.scope is None for promise in self.budget.promises):
             texts.append(
                 f"Shares are of all records that a person has in {self.budget.dataset!r}; a release about records "
-                "that a query selects pays its worst case."
+                "that a query or a period selects pays its worst case."
             )
-        if self.budget.per:
-            totals = ", ".join(f"{b.text}: ε {show(b.total.loss)}" for b in self.balances)
-            texts.append(
-                f"  Total over all {last.periods} periods: {totals}, delta {show(last.total.delta)}. This total "
-                "is what holds for people whose data are in more than one period."
-            )
+        if any(promise.scope is not None for promise in self.budget.promises):
+            texts.append("Records are taken to stay in their period; shares are of each period's own records.")
         return texts
 
     def to_html(self) -> str:
@@ -269,56 +335,124 @@ class Overview:
         )
 
 
-def overview(book: Book, composer: Composer, period: str | None) -> Overview:
-    """The overview of ``book`` in ``period``."""
-    budget = book.budget
-    charges = list(book.charges.values())
+def overview(state: LedgerState, composer: Composer) -> Overview:
+    """The overview of ``state``."""
+    budget = state.budget
+    charges = list(state.charges.values())
     lines = []
-    for (seq, charge), left in zip(book.charges.items(), _lefts(budget, charges, composer), strict=True):
-        record = book.records[seq - 1]
+    for (seq, charge), left in zip(state.charges.items(), _lefts(budget, charges, composer), strict=True):
+        record = state.records[seq - 1]
         lines.append(
-            Line(
+            Payment(
                 seq=seq,
                 when=record.when,
                 what=record.data["what"],
                 key=record.data["key"],
                 account=charge.account,
-                period=charge.period,
                 amount=charge.amount,
                 who=record.who,
                 left=left,
-                outputs=book.outputs.get(seq),
+                outputs=state.outputs.get(seq),
                 epsilons=charge.epsilons,
                 question=record.data["question"],
                 folder=record.data["folder"],
-                staged=seq in book.staged,
+                staged=seq in state.staged,
+                reads="" if charge.reads is None else charge.reads.text,
+                groups=", ".join(f"{name} {' '.join(held)}" for name, held in charge.groups.items()),
             )
         )
-    return Overview(budget, composer.name, period, balances(book, composer, period), tuple(lines), book.head)
+    worst = _worst(budget, charges)
+    return Overview(budget, composer.name, balances(state, composer), tuple(lines), state.head, worst)
 
 
-def balances(book: Book, composer: Composer, period: str | None) -> tuple[Balance, ...]:
+def balances(state: LedgerState, composer: Composer) -> tuple[Balance, ...]:
     """Each account's limit, what is spent and what is left."""
-    budget, charges, found = book.budget, list(book.charges.values()), []
+    budget, charges, results = state.budget, list(state.charges.values()), []
     for number, account in enumerate(budget.accounts):
         limit = budget.limit_of(account)
-        spent = composer.total(spent_by(charges, account, period), limit)
-        total = composer.total(spent_by(charges, account, None), limit)
-        periods = len({c.period for c in spent_by(charges, account, None)})
-        text = budget.promises[number].text if budget.promises else None
-        symbol = budget.symbol_of(account)
-        found.append(Balance(account, symbol, limit, spent, limit.less(spent), total, periods, text))
-    return tuple(found)
+        if not budget.promises:
+            spent = account_total(budget, charges, account, composer)
+            results.append(Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent)))
+            continue
+        spent, promise = spent_at(budget, charges, number), budget.promises[number]
+        periods, repeated = _by_period(budget, charges, number), None
+        if promise.scope is not None:
+            repeated = worst_atom(budget.groups, charges, partial(_sum_at, number))
+        results.append(Balance(account, "epsilon", limit, spent, limit.less(spent), promise.text, periods, repeated))
+    return tuple(results)
+
+
+def remaining(state: LedgerState, reads: Window | None, groups: Groups) -> tuple[Balance, ...]:
+    """What is left at each promise for a release that reads a window and is about some groups."""
+    budget, charges, results = state.budget, list(state.charges.values()), []
+    request = _Asked(reads, groups)
+    for number, promise in enumerate(budget.promises):
+        limit = budget.limit_of(budget.accounts[number])
+        used, promised = totals_at(budget, charges, number, request), budget.promised
+        account, square = None if promised is None else promised.quadrature, None
+        if promised is not None and account is not None:
+            limit = Amount(limit.loss * promised.adding, limit.delta * promised.adding)
+            square = max(Fraction(0), account.mus[number] ** 2 - used.square)
+        left = limit.less(used.adding)
+        name = budget.accounts[number]
+        results.append(Balance(name, "epsilon", limit, used.adding, left, promise.text, square=square))
+    return tuple(results)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A release that is not paid for yet; of any kind, so that it is charged in full wherever it is."""
+
+    reads: Window | None
+    groups: Groups
+    event: Event = field(default_factory=Event)
+
+
+def _by_period(budget: Budget, charges: Sequence[Charge], number: int) -> dict[str, Fraction]:
+    """What a change in each period alone has cost at a promise, for the costliest atom."""
+    scope = budget.promises[number].scope
+    labels = sorted({label for charge in charges for label in cells_of(scope, charge)})
+    return {label: worst_atom(budget.groups, charges, partial(_at, scope, number, label)) for label in labels}
+
+
+def _at(scope: Scope | None, number: int, label: str, held: Sequence[Charge]) -> Fraction:
+    result = tally(scope, held, lambda charge: charge.epsilons[number])
+    return result.everywhere + result.cells.get(label, Fraction(0))
+
+
+def _sum_at(number: int, held: Sequence[Charge]) -> Fraction:
+    return sum((charge.epsilons[number] for charge in held), Fraction(0))
+
+
+def _worst(budget: Budget, charges: Sequence[Charge]) -> Amount | None:
+    """What everything together costs if all data of a person had been different; None where a release has no bound."""
+    try:
+        bounds = {id(charge): worst_case(charge.guarantee) for charge in charges}
+    except ParameterError:
+        return None
+    return Amount(
+        worst_atom(budget.groups, charges, lambda held: sum((bounds[id(c)].epsilon for c in held), Fraction(0))),
+        worst_atom(budget.groups, charges, lambda held: sum((bounds[id(c)].delta for c in held), Fraction(0))),
+    )
+
+
+def _costliest(scope: Scope) -> str:
+    return scope.unit if scope.periods == 1 else f"{scope.periods} {scope.unit}s"
 
 
 def _lefts(budget: Budget, charges: list[Charge], composer: Composer) -> list[Amount]:
-    """What was left after each charge: of its account, or of the promise that had least."""
+    """What was left after each charge: of its account, or of the promise that had least, where it was charged."""
     if not budget.promises:
         totals = running_totals(budget, charges, composer)
         return [budget.limit_of(c.account).less(total) for c, total in zip(charges, totals, strict=True)]
     each = []
-    for account in budget.accounts:
-        totals = running_totals(budget, spent_by(charges, account, None), composer)
+    for number, account in enumerate(budget.accounts):
+        if any(c.squares for c in charges):
+            totals = [spent_at(budget, charges[: i + 1], number) for i in range(len(charges))]
+        elif any(c.reads or c.groups for c in charges):
+            totals = [used_at(budget, charges[: i + 1], number, c) for i, c in enumerate(charges)]
+        else:
+            totals = running_totals(budget, spent_by(charges, account), composer)
         each.append([budget.limit_of(account).less(total) for total in totals])
     return [min(lefts, key=lambda left: left.loss) for lefts in zip(*each, strict=True)]
 

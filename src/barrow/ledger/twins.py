@@ -7,7 +7,6 @@ lies in the same folder or database.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -27,21 +26,21 @@ def twins_of(dataset: str, others: Iterable[Other]) -> list[str]:
 
 def refuse_second(dataset: str, others: Iterable[Other]) -> None:
     """Refuse to make a ledger of ``dataset`` beside an old one, whatever it is called."""
-    found = twins_of(dataset, others)
-    if found:
+    result = twins_of(dataset, others)
+    if result:
         raise MissingLedgerError(
-            f"The data set {dataset!r} has a ledger already: {found[0]!r}. It was not touched.",
+            f"The data set {dataset!r} has a ledger already: {result[0]!r}. It was not touched.",
             allowed="one budget for each data set: its promises are kept by all releases together",
-            fix=f"join it: ledger = {found[0]!r}, or name another data set if it is one",
+            fix=f"join it: ledger = {result[0]!r}, or name another data set if it is one",
         )
 
 
 def refuse_twins(dataset: str, own: str, others: Iterable[Other]) -> None:
     """Refuse to spend from either of two ledgers of ``dataset``."""
-    found = twins_of(dataset, others)
-    if found:
+    result = twins_of(dataset, others)
+    if result:
         raise TwinLedgerError(
-            f"There are two ledgers of the data set {dataset!r} in one place: {', '.join(map(repr, [own, *found]))}. "
+            f"There are two ledgers of the data set {dataset!r} in one place: {', '.join(map(repr, [own, *result]))}. "
             "Nothing was spent.",
             allowed="one ledger: a copy beside it is a second budget",
             fix="find the one that took the last payment (barrow ledger show), and move the others away",
@@ -50,7 +49,6 @@ def refuse_twins(dataset: str, own: str, others: Iterable[Other]) -> None:
 
 def _dataset(first: str) -> str | None:
     try:
-        record: dict[str, Any] = msgspec.json.decode(first)
-        return same_name(str(record["budget"]["dataset"]))
+        return same_name(str(msgspec.json.decode(first)["budget"]["dataset"]))
     except (ValueError, KeyError, TypeError, RecursionError):
         return None

@@ -21,7 +21,7 @@ _LONGEST = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class ParsedReports:
     """What was read from some texts; entries of texts that were not read are meaningless.
 
     Attributes:
@@ -54,7 +54,7 @@ class BatchReader:
             after[after.index("7") + 1 :],
         )
 
-    def read(self, texts: Sequence[object]) -> Batch:
+    def read(self, texts: Sequence[object]) -> ParsedReports:
         """The reports among ``texts`` that are written exactly as the client writes them."""
         ids, bodies = [], []
         before, between, after = self._before, self._between, self._after
@@ -72,7 +72,7 @@ class BatchReader:
         return _numbers(ids, bodies)
 
 
-def _numbers(ids: list[str], bodies: list[str]) -> Batch:
+def _numbers(ids: list[str], bodies: list[str]) -> ParsedReports:
     data = np.frombuffer((",".join(bodies) + ",").encode("ascii"), dtype=np.uint8)
     lengths = np.array([len(body) for body in bodies], dtype=np.int64)
     begins = np.cumsum(lengths + 1) - lengths - 1
@@ -94,12 +94,12 @@ def _numbers(ids: list[str], bodies: list[str]) -> Batch:
     falling = np.zeros(len(ids), dtype=bool)
     falling[owner[falls != firsts[owner]]] = True
     sizes = np.diff(np.append(firsts, len(ends)))
-    return Batch(read, ids, sizes, firsts, values, falling, np.maximum.reduceat(values, firsts))
+    return ParsedReports(read, ids, sizes, firsts, values, falling, np.maximum.reduceat(values, firsts))
 
 
 def _decimal(data: NDArray[np.uint8], ends: NDArray[np.int64], width: NDArray[np.int64]) -> NDArray[np.int64]:
     """The numbers whose digits end before ``ends``, from the last digit to the first; at most 18 digits of each."""
-    found = data.take(ends - 1).astype(np.int64) - _ZERO
+    result = data.take(ends - 1).astype(np.int64) - _ZERO
     scale = 1
     for digit in range(1, min(int(width.max()), _MOST_DIGITS)):
         scale *= 10
@@ -107,11 +107,11 @@ def _decimal(data: NDArray[np.uint8], ends: NDArray[np.int64], width: NDArray[np
         if 2 * int(has.sum()) > len(ends):
             # Most numbers have this digit: looking at all of them is quicker than picking.
             looked = data.take(np.maximum(ends - (1 + digit), 0)).astype(np.int64) - _ZERO
-            found += np.where(has, looked, 0) * scale
+            result += np.where(has, looked, 0) * scale
         else:
             some = np.flatnonzero(has)
-            found[some] += (data[ends[some] - (1 + digit)].astype(np.int64) - _ZERO) * scale
-    return found
+            result[some] += (data[ends[some] - (1 + digit)].astype(np.int64) - _ZERO) * scale
+    return result
 
 
 def _hexadecimal(ids: list[str]) -> NDArray[np.bool_]:

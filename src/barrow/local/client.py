@@ -14,14 +14,14 @@ from barrow.local.memory import Memory
 from barrow.local.report import Report, message_of
 from barrow.noise import system_source
 from barrow.numerics import digest_of
-from barrow.policy import RecordMap
-from barrow.privacy import Emd, Guarantee, Model
-from barrow.questions import Collector, Plan, declared_parts
+from barrow.promises import Emd, Guarantee, Model, RecordMap
+from barrow.questions import Answer, ReportSums, declared_parts
+from barrow.questions.question import asked_of
 from barrow.registry import PluginError
-from barrow.spaces.base import Ids, Unknown
+from barrow.spaces.augmented import base_space
 from barrow.spaces.nearness import keeps_near
-from barrow.spaces.one_more import base_space
-from barrow.study.study import Asked, Study
+from barrow.spaces.space import Ids, Unknown
+from barrow.study.study import QuestionLike, Study
 
 SURVEY_VERSION = 2
 
@@ -31,14 +31,14 @@ class Survey:
 
     Args:
         study: The study, with the model ``"local"`` or ``"shuffle"``.
-        asked: The question; the only one by default.
+        question: The question; the only one by default.
 
     >>> survey = Survey(Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local"), "mean")
     >>> survey.channel.noise.name, survey.digest.startswith("sha256:")
     ('Laplace', True)
     """
 
-    def __init__(self, study: Study, asked: Asked = None) -> None:
+    def __init__(self, study: Study, question: QuestionLike = None) -> None:
         if not isinstance(study, Study):
             raise ParameterError(f"The study is a {type(study).__name__}.", allowed="a study", fix="Study(…)")
         if study.model is Model.CENTRAL:
@@ -47,7 +47,7 @@ class Survey:
                 allowed="'local' or 'shuffle'",
                 fix="study.replace(model='local'), or barrow release for data already held",
             )
-        self.study, self.question = study, study.question(asked)
+        self.study, self.question = study, study.question(question)
         for told in declared_parts(self.question, study.space):
             raise PluginError(
                 f"Clients prove what they promise. {told}",
@@ -63,7 +63,7 @@ class Survey:
         return self.study.model is Model.SHUFFLE
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> Answer:
         """What the reports will say together, and how accurately: for whoever collects them."""
         return self.question.plan(self.terms)
 
@@ -76,10 +76,10 @@ class Survey:
     def digest(self) -> str:
         """SHA-256 of everything that is agreed on: reports name the survey by it."""
         terms, space = self.terms.to_spec(), self.study.space.to_spec()
-        agreed = {"survey": SURVEY_VERSION, "question": self.question.asked, "terms": terms, "space": space}
+        agreed = {"survey": SURVEY_VERSION, "question": asked_of(self.question), "terms": terms, "space": space}
         return digest_of(agreed)
 
-    def collector(self) -> Collector:
+    def collector(self) -> ReportSums:
         """What adds up its reports."""
         return self.channel.collector()
 
@@ -102,7 +102,7 @@ class Survey:
         )
 
 
-class Client:
+class LocalClient:
     """One person's side of a survey. A report is drawn once, and stored before it is handed out.
 
     Asking again gives the same report, even for other items: a second draw would be a second leak. There is no seed.
@@ -110,20 +110,20 @@ class Client:
 
     Args:
         study: The public study, with the model ``"local"`` or ``"shuffle"``; or a survey, which is planned already.
-        asked: The question; the only one by default.
+        question: The question; the only one by default.
         memory: The file that remembers reports; one for each person.
 
     >>> import tempfile
     >>> study = Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local")
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     client = Client(study, "distance(to=3)", memory=f"{folder}/me.json")
+    ...     client = LocalClient(study, "distance(to=3)", memory=f"{folder}/me.json")
     ...     first = client.report([2.5, 7.1])
     ...     first == client.report([9.0]), first.study == client.survey.digest
     (True, True)
     """
 
-    def __init__(self, study: Study | Survey, asked: Asked = None, *, memory: str | os.PathLike[str]) -> None:
-        self.survey = study if isinstance(study, Survey) else Survey(study, asked)
+    def __init__(self, study: Study | Survey, question: QuestionLike = None, *, memory: str | os.PathLike[str]) -> None:
+        self.survey = study if isinstance(study, Survey) else Survey(study, question)
         self.memory = Memory(memory)
         if not self.survey.channel.proved:
             raise ParameterError(

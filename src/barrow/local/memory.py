@@ -19,7 +19,7 @@ MEMORY_VERSION = 1
 _KIND = "local memory"
 
 
-class _Kept(msgspec.Struct, forbid_unknown_fields=True):
+class _MemoryFile(msgspec.Struct, forbid_unknown_fields=True):
     barrow: str
     version: int
     reports: list[dict[str, Any]]
@@ -65,7 +65,7 @@ class Memory:
     def load(self) -> dict[str, Report]:
         """The reports handed out so far, by the digest of their study; a damaged file is never taken for empty."""
         try:
-            data = msgspec.json.decode(plain_file(self.path, "The memory").read_bytes(), type=_Kept)
+            data = msgspec.json.decode(plain_file(self.path, "The memory").read_bytes(), type=_MemoryFile)
             reports = [report_from_json(x) for x in data.reports]
         except FileNotFoundError:
             return {}

@@ -36,7 +36,7 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True, eq=False)
-class Batch:
+class MixedBatch:
     """The mixed messages of many people.
 
     Attributes:
@@ -46,7 +46,7 @@ class Batch:
         values: The values, in a random order.
         refused: How many messages were left out, by reason.
 
-    >>> Batch("sha256:" + "0" * 64, "0" * 32, 1, np.array([3]), {}).people
+    >>> MixedBatch("sha256:" + "0" * 64, "0" * 32, 1, np.array([3]), {}).people
     1
     """
 
@@ -75,7 +75,7 @@ def permuted(values: Integers) -> Integers:
     return np.array(held, dtype=np.int64)
 
 
-def mix(survey: Survey, messages: Iterable[str | bytes]) -> Batch:
+def mix(survey: Survey, messages: Iterable[str | bytes]) -> MixedBatch:
     """The messages of many people in a random order, as one batch.
 
     Args:
@@ -93,11 +93,11 @@ def mix(survey: Survey, messages: Iterable[str | bytes]) -> Batch:
     refused: Counter[str] = Counter()
     values = []
     for line in messages:
-        found = value_of(survey.digest, line, kinds)
-        if isinstance(found, str):
-            refused[found] += 1
+        result = value_of(survey.digest, line, kinds)
+        if isinstance(result, str):
+            refused[result] += 1
         else:
-            values.append(found)
+            values.append(result)
     if not values or len(values) % length:
         raise ParameterError(
             "The messages are not those of a whole number of people.",
@@ -105,10 +105,10 @@ def mix(survey: Survey, messages: Iterable[str | bytes]) -> Batch:
             fix="collect all messages of each person, each once",
         )
     name = "".join(f"{int(word):016x}" for word in system_source().words(2))
-    return Batch(survey.digest, name, len(values) // length, permuted(np.array(values)), dict(refused))
+    return MixedBatch(survey.digest, name, len(values) // length, permuted(np.array(values)), dict(refused))
 
 
-def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
+def read_batch(survey: Survey, lines: Iterable[str]) -> MixedBatch:
     """The batch that a file holds; anything else is refused, linked reports with a reason of their own.
 
     >>> from barrow.study import Study
@@ -140,7 +140,7 @@ def read_batch(survey: Survey, lines: Iterable[str]) -> Batch:
             allowed="a file that barrow local mix wrote for this study",
             fix="mix the messages again",
         )
-    return Batch(head.study, head.id, head.people, np.array(whole, dtype=np.int64), {})
+    return MixedBatch(head.study, head.id, head.people, np.array(whole, dtype=np.int64), {})
 
 
 def kinds_of(survey: Survey) -> int:

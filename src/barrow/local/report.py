@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ _ID = re.compile(r"[0-9a-f]{32}")
 _DIGITS = re.compile(r"[0-9]+")
 
 
-class _Wire(msgspec.Struct, forbid_unknown_fields=True):
+class _ReportWire(msgspec.Struct, forbid_unknown_fields=True):
     """A report as JSON: exactly these keys."""
 
     barrow: str
@@ -69,8 +70,6 @@ class Report:
 
     def to_text(self) -> str:
         """One line of JSON."""
-        import json
-
         return json.dumps(self.to_json(), separators=(",", ":"))
 
 
@@ -96,15 +95,15 @@ def report_from_json(data: str | bytes | Mapping[str, Any]) -> Report:
       allowed: see docs/local.md
       fix:     make it with Client
     """
-    found = _decoded(data, _Wire)
-    if found.barrow != _KIND:
-        raise _keys(_Wire)
-    if found.version != REPORT_VERSION:
+    result = _decoded(data, _ReportWire)
+    if result.barrow != _KIND:
+        raise _keys(_ReportWire)
+    if result.version != REPORT_VERSION:
         raise MalformedReportError("another version", "is of another version")
-    problem = _problem(found.study, found.id, found.values)
+    problem = _problem(result.study, result.id, result.values)
     if problem:
         raise MalformedReportError("malformed", problem)
-    return Report(found.study, found.id, tuple(found.values))
+    return Report(result.study, result.id, tuple(result.values))
 
 
 def _decoded(data: str | bytes | Mapping[str, Any], kind: Any) -> Any:
@@ -159,16 +158,16 @@ def value_of(study: str, text: str | bytes, kinds: int) -> int | str:
     """The value of a message of one study, or the reason why it is none."""
     line = text.decode("utf-8", "replace").strip() if isinstance(text, bytes) else text.strip()
     try:
-        found = _decoded(line, _Message)
+        result = _decoded(line, _Message)
     except MalformedReportError as error:
         return "linked report" if f'"{_KIND}"' in line[:200] else error.reason
-    if found.version != REPORT_VERSION:
+    if result.version != REPORT_VERSION:
         return "another version"
-    if found.study != study:
+    if result.study != study:
         return "another study"
-    if _DIGITS.fullmatch(found.value) is None or len(found.value) != len(str(kinds - 1)):
+    if _DIGITS.fullmatch(result.value) is None or len(result.value) != len(str(kinds - 1)):
         return "malformed"
-    value = int(found.value)
+    value = int(result.value)
     # Sizes and spellings are fixed: anything else could mark a person.
     if value >= kinds or line != message_of(study, value, kinds):
         return "malformed"

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 from barrow.local.batches import BatchReader
 from barrow.local.client import Survey
-from barrow.local.mixing import Batch
+from barrow.local.mixing import MixedBatch
 from barrow.local.report import Report, read_for
 from barrow.questions import Collected
-from barrow.questions.collecting import Counted
-from barrow.study.study import Asked, Study
+from barrow.questions.collecting import Counted, collected
+from barrow.study.study import QuestionLike, Study
 
 Received = Report | str | bytes | Mapping[str, Any]
-_BY_HAND = "Each report counts as one person's: whoever gathered them answers for that."
+_BY_HAND = "Each report counts as one person's: whoever collected them answers for that."
 _BATCH = 4096
 _BATCH_LENGTH = 2**22
 
@@ -32,7 +32,7 @@ class Server:
 
     Args:
         study: The public study, with the model ``"local"`` or ``"shuffle"``; or a survey, which is planned already.
-        asked: The question; the only one by default.
+        question: The question; the only one by default.
         counted: A sentence that says who let these people in.
 
     >>> study = Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local")
@@ -41,8 +41,8 @@ class Server:
     (None, 'malformed', 1)
     """
 
-    def __init__(self, study: Study | Survey, asked: Asked = None, *, counted: str = _BY_HAND) -> None:
-        self.survey = study if isinstance(study, Survey) else Survey(study, asked)
+    def __init__(self, study: Study | Survey, question: QuestionLike = None, *, counted: str = _BY_HAND) -> None:
+        self.survey = study if isinstance(study, Survey) else Survey(study, question)
         self._counted = counted
         self.refused: Counter[str] = Counter()
         self._collector = self.survey.collector()
@@ -136,7 +136,7 @@ class Server:
         chosen = batch.firsts[good][:, None] + np.arange(counted.length)
         counted.add_many(batch.values[chosen.ravel()], int(good.sum()))
 
-    def open(self, batch: Batch, *, accept_weaker: bool = False) -> None:
+    def open(self, batch: MixedBatch, *, accept_weaker: bool = False) -> None:
         """Counts a mixed batch of a shuffle study, if it holds the messages of the study's public number of people.
 
         Args:
@@ -176,13 +176,13 @@ class Server:
         if self.n == 0:
             raise ParameterError("No report has been counted.", allowed="at least one", fix="server.add(report) first")
         plan = self.survey.plan
-        found = plan.collected(self._collector)
-        lines = [*found.lines, *([] if self.survey.shuffled else [self._counted])]
+        result = collected(plan, self._collector)
+        lines = [*result.lines, *([] if self.survey.shuffled else [self._counted])]
         planned = plan.terms.users
-        weaker = self.survey.shuffled and found.guarantee != plan.guarantee and self.n < planned
+        weaker = self.survey.shuffled and result.guarantee != plan.guarantee and self.n < planned
         if weaker:
             lines.append(
-                f"Promised to each person: {plan.guarantee}. What now holds is weaker: {found.guarantee}, because "
+                f"Promised to each person: {plan.guarantee}. What now holds is weaker: {result.guarantee}, because "
                 f"{self.n:,} people's messages were mixed and not {planned:,}."
             )
         else:
@@ -192,10 +192,10 @@ class Server:
         details = {
             "study": self.survey.digest,
             "records": plan.terms.records.value,
-            **found.details,
+            **result.details,
             "promised": plan.guarantee.to_json(),
             **({} if self.survey.shuffled else {"counted": self._counted}),
             "weaker": weaker,
             "public": list(self.survey.public),
         }
-        return replace(found, lines=lines, details=details, refused=dict(self.refused))
+        return replace(result, lines=lines, details=details, refused=dict(self.refused))

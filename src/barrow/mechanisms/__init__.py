@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from barrow.mechanisms.linear import linear_candidates, linear_noise
     from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
     from barrow.mechanisms.reduction import Reduced, reduced
-    from barrow.mechanisms.statistics import UserCounts
+    from barrow.mechanisms.statistics import UserCounts, UserSums
+    from barrow.mechanisms.strategies import Factorisation, Strategy, factorisations, strategies_for
     from barrow.mechanisms.user_level import LocalSubsets
 else:
     __getattr__, __dir__ = lazily(
@@ -39,7 +40,8 @@ else:
             ".linear": "linear_candidates linear_noise",
             ".multiscale": "MultiscaleDensity multiscale_density",
             ".reduction": "Reduced reduced",
-            ".statistics": "UserCounts",
+            ".statistics": "UserCounts UserSums",
+            ".strategies": "Factorisation Strategy factorisations strategies_for",
             ".user_level": "LocalSubsets",
         },
     )

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.noise import Center, RoundedValues, Source, rounded_gaussian, rounded_knorm
+from barrow.mechanisms.edge_sums import laplace_half_widths
+from barrow.noise import Center, RandomSource, RoundedValues, rounded_gaussian, rounded_knorm
 from barrow.numerics import Exact, checked_people, exact, exact_text, float_down, float_up
-from barrow.privacy import Event, Model
+from barrow.promises import Event, Model
 from barrow.queries import Quantised, norm_order
 
 _NAMES = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
@@ -84,11 +85,11 @@ class NoiseDistribution:
             return -math.log(share) * (1.0 + 1e-9)
 
         if self.p is None:
-            found = float(heavy.special.erfcinv(share)) * math.sqrt(2.0)
+            result = float(heavy.special.erfcinv(share)) * math.sqrt(2.0)
         else:
             high = float(heavy.special.gammainccinv(self.dimension, share)) + 1.0
-            found = float(heavy.optimize.brentq(lambda t: self.tail(t) - share, 0.0, high, xtol=1e-10, rtol=1e-12))
-        return found * (1.0 + 1e-9)
+            result = float(heavy.optimize.brentq(lambda t: self.tail(t) - share, 0.0, high, xtol=1e-10, rtol=1e-12))
+        return result * (1.0 + 1e-9)
 
     def simultaneous_quantile(self, share: float) -> float:
         """The distance beyond which any output is off with probability at most ``share``.
@@ -121,7 +122,7 @@ class NoiseDistribution:
         return math.sqrt((d + 1.0) * (d + 2.0) * math.exp(log_moment))
 
 
-class Noise(Protocol):
+class CalibratedNoise(Protocol):
     """What every calibrated noise on a query has; everything in it is public."""
 
     @property
@@ -152,11 +153,11 @@ class Noise(Protocol):
     def deviation(self) -> float:
         """The largest standard deviation of an output."""
 
-    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+    def draw(self, center: Center, source: RandomSource | None = None) -> RoundedValues:
         """``center`` plus noise, exactly rounded to the grid."""
 
 
-AnyNoise = TypeVar("AnyNoise", bound=Noise)
+AnyNoise = TypeVar("AnyNoise", bound=CalibratedNoise)
 
 
 @dataclass(frozen=True)
@@ -239,8 +240,6 @@ class AdditiveNoise:
         if self.p is None:
             width = self.distribution.quantile(level - rounded) * scale / root
         elif self.name == "Laplace":
-            from barrow.mechanisms.edge_sums import laplace_half_widths
-
             width = float(laplace_half_widths(np.ones((1, 1)), level - rounded, reports)[0]) * scale
         else:
             single = self.distribution.quantile(level) * scale + float_up(self.grid) / 2.0
@@ -273,7 +272,7 @@ class AdditiveNoise:
             far = float(heavy.special.gammainccinv(self.dimension, NEVER))  # no coordinate exceeds the norm
         return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
 
-    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+    def draw(self, center: Center, source: RandomSource | None = None) -> RoundedValues:
         """``center`` plus noise, exactly rounded to the grid."""
         if self.p is None:
             return rounded_gaussian(center, self.scale, grid=self.grid, source=source)

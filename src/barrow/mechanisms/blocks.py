@@ -20,9 +20,9 @@ from barrow.mechanisms.edge_intervals import Mask, noise_of
 from barrow.mechanisms.edge_noise import marks
 from barrow.numerics import float_up
 from barrow.spaces import NeighbourGraph
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.augmented import base_space
 from barrow.spaces.nearness import coordinates
-from barrow.spaces.one_more import base_space
+from barrow.spaces.space import Floats, Ids
 
 _MOST_STEPS = 8
 Levels = tuple[Ids, ...]
@@ -30,7 +30,7 @@ Levels = tuple[Ids, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class NestedBlocks:
     """A public family of nested blocks of units, with half widths at which all of them hold at once.
 
     Attributes:
@@ -39,9 +39,9 @@ class Blocks:
         widths: The half width of every block.
         outputs: Along a tree: the released output that is each block's share; else shares of units are added up.
 
-    >>> made = Blocks((np.arange(4), np.array([0, 0, 1, 1])), (np.full(4, 0.2), np.full(2, 0.2)))
-    >>> found = made.merged(np.array([0.5, 0.1, 0.15, 0.15]))
-    >>> found.of_unit.tolist(), found.low.round(2).tolist()
+    >>> built = NestedBlocks((np.arange(4), np.array([0, 0, 1, 1])), (np.full(4, 0.2), np.full(2, 0.2)))
+    >>> result = built.merged(np.array([0.5, 0.1, 0.15, 0.15]))
+    >>> result.of_unit.tolist(), result.low.round(2).tolist()
     ([0, -1, 1, 1], [0.3, 0.1])
     """
 
@@ -114,13 +114,13 @@ def dyadic_levels(shape: Sequence[int], units: int | None = None) -> Levels:
     >>> [level.tolist() for level in dyadic_levels((5,))]
     [[0, 1, 2, 3, 4], [0, 0, 1, 1, 2], [0, 0, 0, 0, 1]]
     """
-    found = []
+    results = []
     for level in range(max(1, math.ceil(math.log2(max(shape))))):
         sides = [(count - 1 >> level) + 1 for count in shape]
         each = [np.arange(count) >> level for count in shape]
         here = np.ravel_multi_index(np.meshgrid(*each, indexing="ij"), sides).ravel()
-        found.append(here if units is None else np.append(here, np.full(units - len(here), -1, dtype=np.int64)))
-    return tuple(found)
+        results.append(here if units is None else np.append(here, np.full(units - len(here), -1, dtype=np.int64)))
+    return tuple(results)
 
 
 def halved_levels(places: Floats) -> Levels:
@@ -130,7 +130,7 @@ def halved_levels(places: Floats) -> Levels:
     [[0, 2, 1], [0, 1, 0]]
     """
     count = len(places)
-    of, found = np.zeros(count, dtype=np.int64), []
+    of, results = np.zeros(count, dtype=np.int64), []
     while True:
         blocks = int(of.max()) + 1
         order = np.argsort(of, kind="stable")
@@ -147,9 +147,9 @@ def halved_levels(places: Floats) -> Levels:
         upper[order] = rank >= (sizes[of[order]] + 1) // 2
         _, of = np.unique(2 * of + upper, return_inverse=True)
         of = of.ravel().astype(np.int64)
-        found.append(of)
+        results.append(of)
     # In the plane halving twice makes squares of squares: every other level is enough.
-    return tuple(found[::-1][:: min(2, places.shape[1])]) or (of,)
+    return tuple(results[::-1][:: min(2, places.shape[1])]) or (of,)
 
 
 def grid_shape(graph: NeighbourGraph) -> tuple[int, ...] | None:
@@ -181,7 +181,7 @@ def _is_grid(graph: NeighbourGraph, shape: list[int]) -> bool:
 
 
 def node_levels(plan: EdgeHistogram) -> Levels:
-    """Blocks of the nodes that carry items of the innermost space: dyadic where they are a grid, else by halving."""
+    """Blocks of the nodes that carry items of the base space: dyadic where they are a grid, else by halving."""
     graph, inner = plan.graph, base_space(plan.space)
     if "graph" not in plan.query.arguments and inner.items > 1:
         own = inner.graph(plan.query.arguments.get("spacing"))
@@ -192,26 +192,26 @@ def node_levels(plan: EdgeHistogram) -> Levels:
     total = np.asarray(carried.sum(axis=0)).ravel()
     nodes = np.flatnonzero(total > 0.0)
     places = np.asarray(carried.T @ coordinates(inner))[nodes] / total[nodes, None]
-    found = []
+    results = []
     for of in halved_levels(places):
         here = np.full(graph.nodes, -1, dtype=np.int64)
         here[nodes] = of
-        found.append(here)
-    return tuple(found)
+        results.append(here)
+    return tuple(results)
 
 
 def all_at_once(levels: Levels, miss: float) -> list[tuple[Ids, int, float]]:
     """For each level: the block of every unit, how many there are, and the share of ``miss`` of each (Bonferroni)."""
-    found = []
+    results = []
     for of in levels:
         count = int(of.max()) + 1
-        found.append((of, count, miss / (len(levels) * count) * (1.0 - 1e-9)))
-    return found
+        results.append((of, count, miss / (len(levels) * count) * (1.0 - 1e-9)))
+    return results
 
 
-def edge_blocks(plan: EdgeHistogram, levels: Levels, miss: float) -> Blocks:
+def edge_blocks(plan: EdgeHistogram, levels: Levels, miss: float) -> NestedBlocks:
     """The dyadic blocks of a graph's nodes, with half widths by the edges that each block cuts."""
-    return Blocks(levels, tuple(_boundary_widths(plan, *level) for level in all_at_once(levels, miss)))
+    return NestedBlocks(levels, tuple(_boundary_widths(plan, *level) for level in all_at_once(levels, miss)))
 
 
 def _boundary_widths(plan: EdgeHistogram, of: Ids, count: int, miss: float) -> Floats:
@@ -244,20 +244,20 @@ def _boundary_kinds(plan: EdgeHistogram, of: Ids, count: int) -> tuple[Ids, Ids]
             blocks.append(corners[new, k])
             codes.append(many + 16 * code.ravel()[new] + held[new])
         many += 16 * len(rows)
-    found, parts = np.concatenate(blocks), np.concatenate(codes)
-    found, parts = found[found >= 0], parts[found >= 0]
+    result, parts = np.concatenate(blocks), np.concatenate(codes)
+    result, parts = result[result >= 0], parts[result >= 0]
     sums = np.zeros((2, count), dtype=np.uint64)
     for row, mark in zip(sums, marks(2 * many).reshape(2, many), strict=True):
-        np.add.at(row, found, mark[parts])
+        np.add.at(row, result, mark[parts])
     _, first, kinds = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
     return first, kinds.ravel()
 
 
-def sized_blocks(levels: Levels, miss: float, width: Callable[[int, float], float]) -> Blocks:
+def sized_blocks(levels: Levels, miss: float, width: Callable[[int, float], float]) -> NestedBlocks:
     """Blocks of items that have noise of their own each: the half width goes by how many items they hold."""
-    found = []
+    results = []
     for of, count, own in all_at_once(levels, miss):
         sizes = np.bincount(of[of >= 0], minlength=count)
         known, kinds = np.unique(sizes, return_inverse=True)
-        found.append(np.array([width(int(size), own) for size in known])[kinds.ravel()])
-    return Blocks(levels, tuple(found))
+        results.append(np.array([width(int(size), own) for size in known])[kinds.ravel()])
+    return NestedBlocks(levels, tuple(results))

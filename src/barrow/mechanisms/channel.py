@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 from barrow.mechanisms.spans import DenseMoments, FlatMoments, SpanMoments, Spans, TreeMoments
 from barrow.randomisers import MappedRandomiser, MatrixRandomiser, MixtureRandomiser, Randomiser
-from barrow.randomisers.base import TOTAL
-from barrow.spaces.base import Floats
+from barrow.randomisers.randomiser import TOTAL
+from barrow.spaces.space import Floats
 
 Integers = NDArray[np.int64]
 
@@ -143,10 +143,10 @@ class TreeChannel(Channel):
     def inverse(self, reports: Floats) -> Floats:
         """Node by node from the root: each contrast between branches, divided by the chance of going on."""
         mean = self.masses(np.asarray(reports, dtype=np.float64)) / self.widths
-        found = mean.copy()
+        result = mean.copy()
         for level, above, _ in self._steps:
-            found[level] = found[above] + (mean[level] - mean[above]) / self.onward[above]
-        return np.asarray(found[self._places])
+            result[level] = result[above] + (mean[level] - mean[above]) / self.onward[above]
+        return np.asarray(result[self._places])
 
     @property
     def condition(self) -> float:
@@ -178,8 +178,8 @@ class TreeChannel(Channel):
         if not np.array_equal(spans.order, np.arange(self.items)):
             return None
         known = {(int(a), int(b)): v for v, (a, b) in enumerate(zip(self.starts, self.ends, strict=True))}
-        found = [known.get((a, b), -1) for a, b in zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)]
-        return None if -1 in found else np.array(found, dtype=np.int64)
+        results = [known.get((a, b), -1) for a, b in zip(spans.starts.tolist(), spans.ends.tolist(), strict=True)]
+        return None if -1 in results else np.array(results, dtype=np.int64)
 
     @property
     def levels(self) -> list[Integers]:

@@ -20,10 +20,11 @@ from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.edge_sums import sum_half_width
 from barrow.mechanisms.histograms import HistogramNoise
+from barrow.mechanisms.user_level.levels import grouped, has_groups
 from barrow.numerics import float_up
 from barrow.queries.quantised import default_step
 from barrow.spaces import Space, edge_tree
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 _STEPS = 48
 """Numbers of noises added up are rounded up to so many steps for each doubling: sums of more noises are wider."""
@@ -59,8 +60,8 @@ class Parts:
         keys = np.hstack([np.ceil(counts), np.where(self.counts > 0, self.scales, 0.0)])
         rows, each = np.unique(keys, axis=0, return_inverse=True)
         kinds = self.counts.shape[1]
-        found = [_sum_width(tuple(row[kinds:]), tuple(row[:kinds]), level) for row in rows.tolist()]
-        return np.asarray(found)[each.ravel()]
+        results = [_sum_width(tuple(row[kinds:]), tuple(row[:kinds]), level) for row in rows.tolist()]
+        return np.asarray(results)[each.ravel()]
 
 
 @lru_cache(maxsize=65_536)
@@ -77,11 +78,11 @@ class Cumulative(ABC):
 
     Attributes:
         space: The space, which may have an item for people without records beside the line.
-        made: The histogram's mechanism.
+        built: The histogram's mechanism.
     """
 
     space: Space
-    made: HistogramNoise
+    built: HistogramNoise
 
     @property
     def points(self) -> int:
@@ -96,7 +97,7 @@ class Cumulative(ABC):
     @property
     def gaussian(self) -> bool:
         """Whether the noise is Gaussian."""
-        return self.made.noise.p is None
+        return self.built.noise.p is None
 
     @property
     @abstractmethod
@@ -132,7 +133,7 @@ class Cumulative(ABC):
         return 1.0 - self._own(np.asarray(raw, dtype=np.float64)), self._own_half_width(level)
 
     def _own(self, raw: Floats) -> float:
-        return float(raw[-1] * self.made.factors[-1])
+        return float(raw[-1] * self.built.factors[-1])
 
     @abstractmethod
     def _own_half_width(self, level: float) -> float:
@@ -150,13 +151,17 @@ class Cumulative(ABC):
         """
         values, last_point = self.excess(raw, q), self.points - 1
         below, above = self._ruled_out(values, q, level)
-        kept = np.flatnonzero(~below)
-        low = int(self.first[kept[0] - 1]) + 1 if kept.size and kept[0] else (last_point if not kept.size else 0)
-        kept = np.flatnonzero(~above)
-        if not kept.size:
+        indices = np.flatnonzero(~below)
+        low = (
+            int(self.first[indices[0] - 1]) + 1
+            if indices.size and indices[0]
+            else (last_point if not indices.size else 0)
+        )
+        indices = np.flatnonzero(~above)
+        if not indices.size:
             high = int(self.last[0])
         else:
-            high = int(self.last[kept[-1] + 1]) if kept[-1] + 1 < len(values) else last_point
+            high = int(self.last[indices[-1] + 1]) if indices[-1] + 1 < len(values) else last_point
         return min(low, high), max(low, high)
 
     def _ruled_out(self, values: Floats, q: float, level: float) -> tuple[Mask, Mask]:
@@ -197,23 +202,23 @@ class _Path(Cumulative):
 
     @cached_property
     def _lengths(self) -> Floats:
-        if isinstance(self.made.noise, EdgeNoise):
-            return np.asarray(self.made.noise.plan.graph.lengths[: self._gaps])
+        if isinstance(self.built.noise, EdgeNoise):
+            return np.asarray(self.built.along_edges.plan.graph.lengths[: self._gaps])
         return edge_tree(self.space).lengths
 
     @cached_property
     def _gaps(self) -> int:
-        if isinstance(self.made.noise, EdgeNoise):
-            return self.made.noise.plan.graph.nodes - 1 - self.apart
+        if isinstance(self.built.noise, EdgeNoise):
+            return self.built.along_edges.plan.graph.nodes - 1 - self.apart
         return edge_tree(self.space).edges
 
     @cached_property
     def _reach(self) -> tuple[Ids, Ids]:
         """The last item wholly on the nodes up to each gap, and the last one that touches them."""
-        if not isinstance(self.made.noise, EdgeNoise) or self.made.noise.plan.graph.weights is None:
+        if not isinstance(self.built.noise, EdgeNoise) or self.built.along_edges.plan.graph.weights is None:
             every = np.arange(self._gaps)
             return every, every
-        weights = self.made.noise.plan.decoder.weights.tocsr()[: self.points, : self._gaps + 1]
+        weights = self.built.noise.plan.decoder.weights.tocsr()[: self.points, : self._gaps + 1]
         weights.eliminate_zeros()
         least = np.minimum.reduceat(weights.indices, weights.indptr[:-1])
         most = np.maximum.reduceat(weights.indices, weights.indptr[:-1])
@@ -232,17 +237,17 @@ class _Path(Cumulative):
 
     @property
     def _scale(self) -> float:
-        return float_up(self.made.noise.scale)
+        return float_up(self.built.noise.scale)
 
     @property
     def _hub(self) -> float:
         """The scale of the noise between the line and people without records."""
-        return self._scale / float(self.made.noise.plan.graph.lengths[-1]) if self.apart else 0.0
+        return self._scale / float(self.built.along_edges.plan.graph.lengths[-1]) if self.apart else 0.0
 
     def excess(self, raw: ArrayLike, q: float) -> Floats:
         """As :class:`Cumulative` says."""
-        shares = np.asarray(raw, dtype=np.float64) * self.made.factors
-        if not isinstance(self.made.noise, EdgeNoise):
+        shares = np.asarray(raw, dtype=np.float64) * self.built.factors
+        if not isinstance(self.built.noise, EdgeNoise):
             return np.asarray(shares - q)
         people = 1.0 - (float(shares[-1]) if self.apart else 0.0)
         return np.asarray(np.cumsum(shares)[: self._gaps] - q * people)
@@ -254,28 +259,28 @@ class _Path(Cumulative):
 
     def windows(self, q: float) -> list[tuple[int, Floats, Parts]]:
         """Twice as many points each time; every edge's share counts by the edge's length."""
-        found, size = [], 2
+        results, size = [], 2
         while size <= self._gaps // 4:
             whole = np.convolve(self._lengths, np.ones(size), "valid")
             whole = 2.0 ** (np.floor(np.log2(whole) * _STEPS * 8) / (_STEPS * 8))  # shorter is noisier
             counts = np.full((len(whole), 1), size)
             parts = Parts(counts, (self._scale / whole)[:, None]).with_one(max(q, 1.0 - q) * self._hub)
-            found.append((size, self._lengths, parts))
+            results.append((size, self._lengths, parts))
             size *= 2
-        return found
+        return results
 
     @cached_property
     def rounding(self) -> Floats:
         """Half the grid for each value that is added up."""
-        half = float_up(self.made.noise.grid) / 2.0
-        if isinstance(self.made.noise, EdgeNoise):
+        half = float_up(self.built.noise.grid) / 2.0
+        if isinstance(self.built.noise, EdgeNoise):
             return half * (np.arange(1.0, self._gaps + 1.0) + self.apart) * _SAFE
         slack = 2.0 * float(default_step(float(self._lengths.max())))
-        return np.asarray((half + slack) * self.made.factors * _SAFE)
+        return np.asarray((half + slack) * self.built.factors * _SAFE)
 
     def _own_half_width(self, level: float) -> float:
         wide = Parts(np.ones((1, 1), dtype=np.int64), np.array([[self._hub]])).half_widths(level, self.gaussian)
-        return float(wide[0]) * _SAFE + float_up(self.made.noise.grid) / 2.0
+        return float(wide[0]) * _SAFE + float_up(self.built.noise.grid) / 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,8 +307,8 @@ class _Sums(Cumulative):
     @property
     def _sizes(self) -> tuple[float, float, float]:
         """The scales of shares of groups, of cells and of people without records."""
-        noise = self.made.noise
-        scales = float_up(noise.scale) * self.made.factors
+        noise = self.built.noise
+        scales = float_up(noise.scale) * self.built.factors
         own = float(scales[-1]) if self.apart else 0.0
         return (float(scales[0]) if self._levels else 0.0), float(scales[self._levels : self._levels + 1][0]), own
 
@@ -333,7 +338,7 @@ class _Sums(Cumulative):
 
     def excess(self, raw: ArrayLike, q: float) -> Floats:
         """As :class:`Cumulative` says."""
-        shares = np.asarray(raw, dtype=np.float64) * self.made.factors
+        shares = np.asarray(raw, dtype=np.float64) * self.built.factors
         people = 1.0 - (float(shares[-1]) if self.apart else 0.0)
         cells = np.concatenate([[0.0], np.cumsum(shares[self._levels : self._levels + self.points])])
         many, _ = self._ways
@@ -358,52 +363,49 @@ class _Sums(Cumulative):
     @cached_property
     def rounding(self) -> Floats:
         """Half the grid for each value that is added up, and what the query rounds."""
-        half = float_up(self.made.noise.grid) / 2.0 + self.made.noise.rounding_upper
-        largest = float(self.made.factors.max())
-        return np.full(self.points - 1, half * largest * len(self.made.factors) * _SAFE)
+        half = float_up(self.built.noise.grid) / 2.0 + self.built.noise.rounding_upper
+        largest = float(self.built.factors.max())
+        return np.full(self.points - 1, half * largest * len(self.built.factors) * _SAFE)
 
     def _own_half_width(self, level: float) -> float:
         wide = Parts(np.ones((1, 1), dtype=np.int64), np.array([[self._sizes[2]]])).half_widths(level, self.gaussian)
-        return float(wide[0]) * _SAFE + float_up(self.made.noise.grid) / 2.0 * float(self.made.factors[-1])
+        return float(wide[0]) * _SAFE + float_up(self.built.noise.grid) / 2.0 * float(self.built.factors[-1])
 
 
-def cumulative_of(space: Space, made: HistogramNoise) -> Cumulative | None:
+def cumulative_of(space: Space, mechanism: HistogramNoise) -> Cumulative | None:
     """Shares up to the points of a line, by a mechanism; None where nothing is known about sums of its values.
 
     >>> from barrow.mechanisms.histograms import histogram_noise
     >>> from barrow.spaces import Line
     >>> line = Line(0, 100, step=1, cells=True)
-    >>> made = histogram_noise(line, "cells", 25, users=1000)
-    >>> cumulative_of(line, made).interval(np.full(100, 0.01), 0.5)[0] <= 49
+    >>> built = histogram_noise(line, "cells", 25, users=1000)
+    >>> cumulative_of(line, built).interval(np.full(100, 0.01), 0.5)[0] <= 49
     True
     """
     line = space.records_space
-    if not line.geometry.on_line or line.items < 2 or made.reports != 1 or made.noise.p not in (None, "1"):
+    if not line.geometry.on_line or line.items < 2 or mechanism.reports != 1 or mechanism.noise.p not in (None, "1"):
         return None
-    if isinstance(made.noise, EdgeNoise) or made.kind == "tree":
-        path = _Path(space, made)
+    if isinstance(mechanism.noise, EdgeNoise) or mechanism.kind == "tree":
+        path = _Path(space, mechanism)
         return path if _is_path(path) else None
-    if made.kind == "cells":
-        return _Sums(space, made, np.arange(1, line.items + 1))
-    if made.kind == "levels":
-        from barrow.mechanisms.user_level.levels import grouped, has_groups
-
-        if has_groups(line) and (grouped(line).order == np.arange(line.items)).all():
-            tree = grouped(line).tree
-            return _Sums(space, made, tree.ends[: tree.edges - line.items])
+    if mechanism.kind == "cells":
+        return _Sums(space, mechanism, np.arange(1, line.items + 1))
+    if mechanism.kind == "levels" and has_groups(line) and (grouped(line).order == np.arange(line.items)).all():
+        tree = grouped(line).tree
+        return _Sums(space, mechanism, tree.ends[: tree.edges - line.items])
     return None
 
 
-def _is_path(found: _Path) -> bool:
+def _is_path(result: _Path) -> bool:
     """Whether the graph is the line itself, with people without records at its end or beside it."""
-    noise = found.made.noise
+    noise = result.built.noise
     if not isinstance(noise, EdgeNoise):
-        return found.space.no_records_distance is None and edge_tree(found.space).path
-    graph, gaps = noise.plan.graph, found._gaps
+        return result.space.no_records_distance is None and edge_tree(result.space).path
+    graph, gaps = noise.plan.graph, result._gaps
     every = np.arange(gaps)
     return bool(
         noise.plan.faces is None
-        and graph.edges == gaps + found.apart
+        and graph.edges == gaps + result.apart
         and (graph.tails[:gaps] == every).all()
         and (graph.heads[:gaps] == every + 1).all()
     )

@@ -21,15 +21,15 @@ from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import checked_model
 from barrow.mechanisms.decoding.graph import GraphDecoder
-from barrow.noise import Center, RoundedValues, Source, rounded_edges
-from barrow.noise.additive.edges import checked_edge_grid, cycle_moments
+from barrow.noise import Center, RandomSource, RoundedValues, rounded_edges
+from barrow.noise.additive.graph_noise import checked_edge_grid, cycle_moments
 from barrow.numerics import Exact, float_up
-from barrow.privacy import Event, KNormNoise, Model
-from barrow.privacy.definitions import positive
+from barrow.promises import Event, KNormNoise, Model
+from barrow.promises.definitions import positive
 from barrow.queries import Query
 from barrow.queries.edges import hats, node_query
 from barrow.spaces import NeighbourGraph, Space
-from barrow.spaces.base import Ids, strips
+from barrow.spaces.space import Ids, strips
 from barrow.spaces.spanners import check_memory
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class EdgeHistogram:
         cost = self.noise_cost_upper / math.sqrt(self.reports)
         return GraphDecoder(self.graph, self.space.items, self.covariance, cost)
 
-    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+    def draw(self, center: Center, source: RandomSource | None = None) -> RoundedValues:
         """``center``, one exact value for each node, with noise along the edges, exactly rounded to the grid."""
         graph = self.graph
         return rounded_edges(

@@ -18,7 +18,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum
 from barrow.numerics import float_up
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 Mask = NDArray[np.bool_]
 LEAST_MISS = 1e-290
@@ -37,8 +37,8 @@ class RegionInterval:
         boundary: How many edges its boundary cuts; of the outer one where there are two.
         noise: How much of the interval, to either side, is the noise that crosses the border.
 
-    >>> found = RegionInterval(0.2, 0.4, 0.29, 8, 0.01)
-    >>> round(found.border, 2), found.around(0.5).estimate
+    >>> result = RegionInterval(0.2, 0.4, 0.29, 8, 0.01)
+    >>> round(result.border, 2), result.around(0.5).estimate
     (0.1, 0.4)
     """
 
@@ -234,11 +234,9 @@ def _flat_grid(plan: EdgeHistogram) -> tuple[int, int] | None:
 
 def _simple(plan: EdgeHistogram, weights: Floats) -> bool:
     """Whether the region and what is outside it are in one piece each."""
-    from scipy.sparse.csgraph import connected_components
-
     graph = plan.graph
     same = weights[graph.heads] == weights[graph.tails]
     ends = (np.ones(int(same.sum())), (graph.tails[same], graph.heads[same]))
     joined = heavy.sparse.coo_array(ends, shape=(graph.nodes, graph.nodes))
-    pieces = connected_components(joined, directed=False)[0]
+    pieces = heavy.sparse.csgraph.connected_components(joined, directed=False)[0]
     return bool(pieces == len(np.unique(weights)))

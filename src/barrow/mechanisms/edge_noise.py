@@ -7,7 +7,7 @@ are found at once, as nodes with equal surroundings share one number (docs/proof
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from barrow.mechanisms.additive import NEVER
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum, laplace_half_widths
-from barrow.noise import Center, RoundedValues, Source, rounded_gaussian
-from barrow.noise.additive.edges import cycle_moments
+from barrow.noise import Center, RandomSource, RoundedValues, rounded_gaussian
+from barrow.noise.additive.graph_noise import cycle_moments
 from barrow.noise.source import SeededSource
 from barrow.numerics import float_up
-from barrow.privacy import Event, Model
+from barrow.promises import Event, Model
 from barrow.queries import Quantised
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 _MANY = 30
 """The mean of so many reports is taken as Gaussian, for predictions only."""
@@ -124,7 +124,7 @@ class EdgeNoise:
         one = math.ceil(1 / self.grid)
         return [(-reach, one + reach) for reach in reaches]
 
-    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+    def draw(self, center: Center, source: RandomSource | None = None) -> RoundedValues:
         """``center`` plus noise, exactly rounded to the grid."""
         return self.plan.draw(center, source)
 
@@ -132,8 +132,8 @@ class EdgeNoise:
         """Simulated noise of the mean of so many reports; of many a Gaussian with the same covariance."""
         nodes, zero = self.dimension, np.zeros(self.dimension, dtype=np.int64)
         if reports < _MANY:
-            drawn = [self.draw(Center.from_integers(zero), source).values for _ in range(reports)]
-            return np.asarray(np.mean(drawn, axis=0))
+            samples = [self.draw(Center.from_integers(zero), source).values for _ in range(reports)]
+            return np.asarray(np.mean(samples, axis=0))
         graph = self.plan.graph
         zeros = Center.from_integers(np.zeros(graph.edges, dtype=np.int64))
         normal = rounded_gaussian(zeros, Fraction(1), source=source).values
@@ -145,14 +145,12 @@ class EdgeNoise:
             roots = ways * np.sqrt(np.maximum(sizes, 0.0))[:, None, :]
             drawn_round = np.einsum("fij,fj->fi", roots[kinds.ravel()], normal[faces])
             flow[faces] = graph.face_signs * drawn_round
-        found = graph.incidence @ flow * (float(self.scale) / math.sqrt(reports))
-        return np.asarray(found).reshape(nodes)
+        result = graph.incidence @ flow * (float(self.scale) / math.sqrt(reports))
+        return np.asarray(result).reshape(nodes)
 
 
 def _of(plan: EdgeHistogram, reports: int) -> EdgeHistogram:
     """The same noise with so many reports averaged; 1 is a single report, or the release itself."""
-    from dataclasses import replace
-
     if plan.model is Model.LOCAL:
         return replace(plan, users=reports)
     return plan
@@ -170,19 +168,19 @@ def node_half_widths(plan: EdgeHistogram, miss: float = 0.05) -> Floats:
     starts = np.searchsorted(nodes, np.arange(plan.graph.nodes + 1))
     first, kinds = _kinds(nodes, codes, plan.graph.nodes, len(laplace) + len(corners))
     degrees = (starts[1:] - starts[:-1])[first]
-    found = np.zeros(len(first))
+    result = np.zeros(len(first))
     for degree in np.unique(degrees).tolist():
         here = np.flatnonzero(degrees == degree)
         mine = codes[starts[first[here]][:, None] + np.arange(degree)]
         plain = (mine < len(laplace)).all(axis=1) & (degree <= _FEW)
         if plain.any():
-            found[here[plain]] = laplace_half_widths(laplace[mine[plain]], miss, plan.reports)
+            result[here[plain]] = laplace_half_widths(laplace[mine[plain]], miss, plan.reports)
         for place, row in zip(here[~plain].tolist(), mine[~plain], strict=True):
             round_it = corners[row[row >= len(laplace)] - len(laplace)]
             turns = np.tile([1.0, -1.0, 0.0, 0.0], (len(round_it), 1))
             scales = laplace[row[row < len(laplace)]]
-            found[place] = EdgeSum(scales, turns, round_it, reports=plan.reports).half_width(miss)
-    return np.asarray(found[kinds] * (float_up(plan.scale) * (1.0 + 1e-9)) + float_up(plan.grid) / 2.0)
+            result[place] = EdgeSum(scales, turns, round_it, reports=plan.reports).half_width(miss)
+    return np.asarray(result[kinds] * (float_up(plan.scale) * (1.0 + 1e-9)) + float_up(plan.grid) / 2.0)
 
 
 def _parts(plan: EdgeHistogram) -> tuple[Ids, Ids, Floats, Floats]:

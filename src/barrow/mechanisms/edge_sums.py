@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.noise.additive.edges import cones
-from barrow.spaces.base import Floats, Ids
+from barrow.noise.additive.graph_noise import cones
+from barrow.spaces.space import Floats, Ids
 
 _LEAST_MISS = 1e-9
 """Below it the rounding of the series matters, and Chernoff's inequality is used where there is no closed form."""
@@ -65,12 +65,12 @@ class EdgeSum:
             return []
         ratio = self.lengths / self.lengths[:, :1]
         rows, counts = np.unique(np.hstack([self.cycles / self.lengths / self.rate, ratio]), axis=0, return_counts=True)
-        found = []
+        results = []
         for row, count in zip(rows, counts.tolist(), strict=True):
             signs, weights = cones(tuple(row[4:].tolist()))
             share = np.array([float(w) for w in weights])
-            found.append((share / share.sum(), np.array(signs) * row[:4], count))
-        return found
+            results.append((share / share.sum(), np.array(signs) * row[:4], count))
+        return results
 
     @property
     def deviation(self) -> float:
@@ -92,10 +92,10 @@ class EdgeSum:
         many = int(counts[0]) * self.reports if len(scales) == 1 else 0
         if 0 < many <= _MOST_CLOSED and not self._mixtures:
             return float(scales[0]) * equal_half_width(many, miss) / self.reports
-        found = _Series(
+        result = _Series(
             scales[None, :], counts * self.reports, [(s, c, n * self.reports) for s, c, n in self._mixtures]
         )
-        return float(found.widths(miss)[0]) / self.reports
+        return float(result.widths(miss)[0]) / self.reports
 
 
 def laplace_half_widths(scales: Floats, miss: float, reports: int = 1) -> Floats:
@@ -125,9 +125,9 @@ class _Series:
 
     def widths(self, miss: float) -> Floats:
         """No sum is beyond its half width with probability above ``miss``."""
-        found = self._chernoff(miss)
+        result = self._chernoff(miss)
         if miss < _LEAST_MISS:
-            return np.asarray(self.size * found * _SAFE)
+            return np.asarray(self.size * result * _SAFE)
         hidden = 1e-4 * miss
         half = self._chernoff(hidden)  # beyond it lies at most what may be hidden
         terms, cut = self._terms(half, 1e-3 * miss)
@@ -137,8 +137,8 @@ class _Series:
             step = max(1, _MOST_WORK // many)
             for i in range(0, len(here), step):
                 rows = here[i : i + step]
-                found[rows] = self._searched(rows, many, half[rows], allowed[rows], found[rows])
-        return np.asarray(self.size * found * _SAFE)
+                result[rows] = self._searched(rows, many, half[rows], allowed[rows], result[rows])
+        return np.asarray(self.size * result * _SAFE)
 
     def _chernoff(self, miss: float) -> Floats:
         """The least of (log E exp(t S) + log(2/miss))/t: the sums are symmetric."""
@@ -254,8 +254,8 @@ def equal_half_width(count: int, miss: float) -> float:
     high = 4.0 * math.sqrt(count) + 2.0
     while _log_equal_tail(count, high) > goal:
         high *= 2.0
-    found = float(heavy.optimize.brentq(lambda x: _log_equal_tail(count, x) - goal, 0.0, high, xtol=1e-12, rtol=1e-13))
-    return found * _SAFE
+    result = float(heavy.optimize.brentq(lambda x: _log_equal_tail(count, x) - goal, 0.0, high, xtol=1e-12, rtol=1e-13))
+    return result * _SAFE
 
 
 def sum_half_width(scales: Floats, counts: Ids, level: float) -> float:

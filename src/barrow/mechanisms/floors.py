@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
-from barrow.privacy.definitions import positive
+from barrow.promises.definitions import positive
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _DOWN = 1.0 - 1e-9
 _MOST_PACKED = 2000
@@ -54,15 +54,15 @@ def worst_case_floor_lower(space: Space, alpha: Exact, *, users: int) -> float:
     rate = _rate(alpha, users)
     if space.items < 2:
         return 0.0
-    found = 0.0
+    result = 0.0
     grid = space.geometry.lattice
     if space.geometry.gaps is not None:
-        found = _on_path(_positions(space.geometry.gaps, space.geometry.periodic), rate)
+        result = _on_path(_positions(space.geometry.gaps, space.geometry.periodic), rate)
     elif grid is not None and grid.full and grid.dimension <= 2:
-        found = _on_grid(grid.shape, grid.widths / space.diameter, rate)
+        result = _on_grid(grid.shape, grid.widths / space.diameter, rate)
     if space.items <= _MOST_PACKED:
-        found = max(found, _packed(space, rate))
-    return found * _DOWN
+        result = max(result, _packed(space, rate))
+    return result * _DOWN
 
 
 def _rate(alpha: Exact, users: int) -> float:
@@ -76,8 +76,8 @@ def _pairs(size: ArrayLike, loss: ArrayLike) -> Floats:
     return np.asarray(np.asarray(size) * np.exp(-np.logaddexp(0.0, loss)), dtype=np.float64)
 
 
-def _positions(gaps: Floats, goes_round: bool) -> Floats:
-    if not goes_round:
+def _positions(gaps: Floats, periodic: bool) -> Floats:
+    if not periodic:
         return np.asarray(np.concatenate([[0.0], np.cumsum(gaps)]), dtype=np.float64)
     # Half a circle is a line: the distance of two of its points is that along it.
     return np.asarray(np.arange(len(gaps) // 2 + 1) * gaps[0], dtype=np.float64)

@@ -26,9 +26,9 @@ from barrow.mechanisms.spans import Spans
 from barrow.noise import exact_multinomials
 from barrow.noise.source import SeededSource
 from barrow.numerics import checked_people
-from barrow.privacy import ShuffledReports
+from barrow.promises import ShuffledReports
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, strips
+from barrow.spaces.space import Floats, strips
 
 Integers = NDArray[np.int64]
 
@@ -107,11 +107,11 @@ class FrequencyEstimator:
         >>> mine.users is None, mine.for_users(9).users
         (True, 9)
         """
-        made = FrequencyEstimator.__new__(FrequencyEstimator)
-        made.__dict__.update({k: v for k, v in self.__dict__.items() if k != "uniform_guess"})
-        object.__setattr__(made, "users", users)
-        made.__post_init__()
-        return made
+        built = FrequencyEstimator.__new__(FrequencyEstimator)
+        built.__dict__.update({k: v for k, v in self.__dict__.items() if k != "uniform_guess"})
+        object.__setattr__(built, "users", users)
+        built.__post_init__()
+        return built
 
     # What is made of the reports.
 
@@ -149,16 +149,16 @@ class FrequencyEstimator:
         [0.965, 0.0, 0.017, 0.017]
         """
         way = self.how if how is None else checked_decoder(how, self.space)
-        found = self.estimate(counts)
+        result = self.estimate(counts)
         if way == "none" or self.space.items == 1:
-            return found
+            return result
         if way == "simplex":
-            return nearest_in_simplex(found)
+            return nearest_in_simplex(result)
         if way == "tree":
-            return self._along_tree(found)
+            return self._along_tree(result)
         start = None
         if self.space.geometry.has_tree:
-            start = (1.0 - _EVEN) * self._along_tree(found) + _EVEN / self.space.items
+            start = (1.0 - _EVEN) * self._along_tree(result) + _EVEN / self.space.items
         most = MOST_UPDATES
         if isinstance(self.channel, MatrixChannel):  # an update is two products with the matrix
             most = max(100, min(most, _MOST_PRODUCTS // (self.channel.items * self.channel.reports)))
@@ -240,10 +240,10 @@ class FrequencyEstimator:
         """One decoded histogram if everybody's items followed ``reference``; the reports are simulated."""
         held = whole_counts(self.error.distribution(reference), self.reports)
         # If everybody holds the reference, their samples together are N draws from it.
-        drawn = exact_multinomials([self.reports], [held], source=source)[0] if self.sampled else held
-        found = self.decode(self.itemwise.randomiser.from_counts(drawn, source=source))
+        sample = exact_multinomials([self.reports], [held], source=source)[0] if self.sampled else held
+        result = self.decode(self.itemwise.randomiser.from_counts(sample, source=source))
         # Whole items are not quite the reference: what they differ by is no error of the estimate.
-        return np.asarray(found + (reference - held / self.reports))
+        return np.asarray(result + (reference - held / self.reports))
 
     @cached_property
     def uniform_guess(self) -> float:
@@ -353,9 +353,9 @@ def checked_decoder(how: str | None, space: Space) -> str:
 def whole_counts(law: Floats, total: int) -> Integers:
     """Whole numbers near ``total * law`` with exactly that sum: rounded down, and the largest remainders up."""
     wanted = law * float(total)
-    found = np.floor(wanted).astype(np.int64)
-    missing = total - int(found.sum())
-    order = np.argsort(found - wanted, kind="stable")
-    found[order[: max(0, missing)]] += 1
-    found[int(np.argmax(found))] += total - int(found.sum())
-    return found
+    result = np.floor(wanted).astype(np.int64)
+    missing = total - int(result.sum())
+    order = np.argsort(result - wanted, kind="stable")
+    result[order[: max(0, missing)]] += 1
+    result[int(np.argmax(result))] += total - int(result.sum())
+    return result

@@ -22,9 +22,9 @@ from barrow.mechanisms.channel import Channel
 from barrow.mechanisms.spans import SpanMoments, Spans, spans_of
 from barrow.noise.source import SeededSource
 from barrow.numerics import whole
-from barrow.privacy import Model
+from barrow.promises import Model
 from barrow.spaces import Clustered, Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 from barrow.transport import kr_norm
 
 _DENSE = 2048
@@ -128,8 +128,8 @@ class EstimateError:
             )
         distribution = self.distribution(reference)
         inverse = self.channel.right_inverse()
-        found = inverse.T @ (self.channel.forward(distribution)[:, None] * inverse) - np.diag(distribution)
-        return np.asarray(found / _reports(reports))
+        result = inverse.T @ (self.channel.forward(distribution)[:, None] * inverse) - np.diag(distribution)
+        return np.asarray(result / _reports(reports))
 
     def _simulated(self, distribution: Floats) -> float:
         """The mean error over fixed normal draws with the covariance of a single report."""
@@ -138,9 +138,9 @@ class EstimateError:
         root = np.linalg.cholesky(covariance + np.eye(k) * (_HAIR * float(np.trace(covariance)) / k + _HAIR))
         draws = _MOST_DRAWS if self.space.geometry.has_closed_form else max(10, min(_MOST_DRAWS // 4, 20_000 // k))
         words = SeededSource(2024).words(draws * k).astype(np.float64)
-        drawn = heavy.special.ndtri((words + 0.5) * 2.0**-64).reshape(draws, k) @ root.T
-        drawn -= drawn.mean(axis=1, keepdims=True)
-        return float(np.mean(kr_norm(self.space, drawn)))
+        sample = heavy.special.ndtri((words + 0.5) * 2.0**-64).reshape(draws, k) @ root.T
+        sample -= sample.mean(axis=1, keepdims=True)
+        return float(np.mean(kr_norm(self.space, sample)))
 
     def distribution(self, reference: ArrayLike | None) -> Floats:
         """The histogram that is meant: ``reference``, checked, or the even one."""

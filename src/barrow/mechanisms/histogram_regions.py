@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import NoiseDistribution
 from barrow.mechanisms.blocks import (
-    Blocks,
     Merged,
+    NestedBlocks,
     all_at_once,
     dyadic_levels,
     edge_blocks,
@@ -44,9 +44,9 @@ from barrow.mechanisms.tree_shares import TreeShares
 from barrow.numerics import float_up
 from barrow.queries.quantised import default_step
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.augmented import base_space
 from barrow.spaces.nearness import coordinates
-from barrow.spaces.one_more import base_space
+from barrow.spaces.space import Floats, Ids
 
 _FEW = 64
 """Sums of as many values or fewer are looked at all at once."""
@@ -82,11 +82,11 @@ class ReleasedShares:
         plan: Along edges: how the values were made.
         along: Along a tree: what the outputs are about.
         decoded: The decoded histogram, where it is known: the middle of regions that nodes do not determine.
-        kept: What follows from the noise alone, by confidence: a plan keeps it.
+        cache: What follows from the noise alone, by confidence: a plan keeps it.
 
     >>> from barrow.spaces import Discrete
-    >>> found = ReleasedShares(Discrete(["a", "b", "c"]), "cells", np.array([0.5, 0.3, 0.2]), scale=0.01, grid=1e-9)
-    >>> found.region([True, True, False]).estimate, found.region([True, True, False]).boundary
+    >>> shares = ReleasedShares(Discrete(["a", "b", "c"]), "cells", np.array([0.5, 0.3, 0.2]), scale=0.01, grid=1e-9)
+    >>> shares.region([True, True, False]).estimate, shares.region([True, True, False]).boundary
     (0.8, 1)
     """
 
@@ -100,23 +100,23 @@ class ReleasedShares:
     plan: EdgeHistogram | None = None
     along: TreeShares | None = None
     decoded: Floats | None = None
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         if self.kind == "tree" and self.along is None:
             object.__setattr__(self, "along", TreeShares.of(self.space))
 
     @classmethod
-    def of(cls, space: Space, made: HistogramNoise, raw: ArrayLike) -> ReleasedShares | None:
+    def of(cls, space: Space, built: HistogramNoise, raw: ArrayLike) -> ReleasedShares | None:
         """From the noisy values of a mechanism; None where nothing is known about sums of them."""
-        noise = made.noise
+        noise = built.noise
         plan = noise.plan if isinstance(noise, EdgeNoise) else None
-        if plan is None and (made.kind not in ("tree", "levels", "cells") or noise.p not in (None, "1")):
+        if plan is None and (built.kind not in ("tree", "levels", "cells") or noise.p not in (None, "1")):
             return None
-        shares = np.asarray(raw, dtype=np.float64) * made.factors
+        shares = np.asarray(raw, dtype=np.float64) * built.factors
         scale, grid = float_up(noise.scale), float_up(noise.grid)
-        along = TreeShares.asked(space, made.query.to_spec()) if made.kind in ("tree", "levels") else None
-        return cls(space, made.kind, shares, scale, grid, noise.p is None, made.reports, plan, along)
+        along = TreeShares.from_query(space, built.query.to_spec()) if built.kind in ("tree", "levels") else None
+        return cls(space, built.kind, shares, scale, grid, noise.p is None, built.reports, plan, along)
 
     def region(
         self, inside: Any, confidence: float = 0.95, *, outer: ArrayLike | None = None, looked: bool = False
@@ -146,16 +146,16 @@ class ReleasedShares:
                 "The outer region does not hold the inner one.", allowed="a larger outer region", fix="outer=None"
             )
         if self.plan is not None:
-            found = self._along_edges(inner, None if outer is None else most, miss, looked)
+            result = self._along_edges(inner, None if outer is None else most, miss, looked)
         else:
-            found = self._one(inner, miss, looked)
+            result = self._one(inner, miss, looked)
             if outer is not None:  # each end misses with half of the rate
                 upper = self._one(most, miss, looked)
-                middle = (found.estimate + upper.estimate) / 2.0
-                found = RegionInterval(found.low, upper.high, middle, upper.boundary, max(found.noise, upper.noise))
+                middle = (result.estimate + upper.estimate) / 2.0
+                result = RegionInterval(result.low, upper.high, middle, upper.boundary, max(result.noise, upper.noise))
         if self.decoded is None or (outer is None and self.determined):
-            return found
-        return found.around(float(self.decoded[inner].sum()))
+            return result
+        return result.around(float(self.decoded[inner].sum()))
 
     @property
     def outputs(self) -> int:
@@ -206,12 +206,12 @@ class ReleasedShares:
         if not looked:
             return region_interval(plan, self.shares, inner, miss, outer=outer)
         # Two families of intervals, each of which holds at once with half of the miss rate.
-        found = chosen_region_interval(plan, self.shares, inner, miss / 2.0, outer=outer)
+        result = chosen_region_interval(plan, self.shares, inner, miss / 2.0, outer=outer)
         blocks = self._blocks(miss / 2.0)
         least = blocks.lower(self.shares, node_weights(plan, inner)[0] == 1.0)
         beyond = blocks.lower(self.shares, node_weights(plan, inner if outer is None else outer)[1] == 0.0)
-        low, high = max(found.low, least), min(found.high, 1.0 - beyond)
-        return replace(found, low=min(low, high), high=max(low, high))
+        low, high = max(result.low, least), min(result.high, 1.0 - beyond)
+        return replace(result, low=min(low, high), high=max(low, high))
 
     def _one(self, inside: Mask, miss: float, looked: bool) -> RegionInterval:
         constant, signs = self._cells(inside) if self.along is None else self.along.region(inside)
@@ -247,11 +247,11 @@ class ReleasedShares:
             for count in np.unique(counts[counts > 0]).tolist():
                 rows = -np.sort(-factors[counts == count], axis=1)[:, :count]
                 if len(rows) == 1 or count > _FEW:
-                    found = [EdgeSum(row, reports=self.reports).half_width(miss) for row in rows]
+                    results = [EdgeSum(row, reports=self.reports).half_width(miss) for row in rows]
                 else:
                     known, kind = np.unique(rows, axis=0, return_inverse=True)
-                    found = laplace_half_widths(known, miss, self.reports)[kind.ravel()]  # type: ignore[assignment]
-                wide[counts == count] = found
+                    results = laplace_half_widths(known, miss, self.reports)[kind.ravel()]  # type: ignore[assignment]
+                wide[counts == count] = results
         slack = 2.0 * float(default_step(float(self._tree.lengths.max()))) if self.kind == "tree" else 0.0
         return np.asarray((self.scale * wide + (self.grid / 2.0 + slack) * factors.sum(axis=1)) * (1.0 + 1e-9))
 
@@ -265,21 +265,21 @@ class ReleasedShares:
     def item_shares(self) -> Floats:
         """The unbiased share of each item, where cells are no finer than nodes."""
         if self.along is not None:
-            constant, rows = self._kept("items", self.along.items)
+            constant, rows = self._cached("items", self.along.items)
             return np.asarray(constant + rows @ self.shares)
         return self.shares[: self.space.items]
 
     def item_widths(self, miss: float) -> Floats:
         """What each item's unbiased share, or each coarse node's, is off by with probability at most ``miss``."""
-        return np.asarray(self._kept(("widths", miss), lambda: self._item_widths(miss)))
+        return np.asarray(self._cached(("widths", miss), lambda: self._item_widths(miss)))
 
     def _item_widths(self, miss: float) -> Floats:
         if self.plan is not None:
-            found = node_half_widths(self.plan, miss)
-            return found[: self.space.items] if self.determined else found
+            result = node_half_widths(self.plan, miss)
+            return result[: self.space.items] if self.determined else result
         if self.along is None:
             return np.full(self.space.items, self._half_width(np.ones(1), miss))
-        rows = self._kept("items", self.along.items)[1]
+        rows = self._cached("items", self.along.items)[1]
         most = int(np.diff(rows.indptr).max())
         factors = np.zeros((rows.shape[0], most))
         place = np.arange(rows.nnz) - np.repeat(rows.indptr[:-1], np.diff(rows.indptr))
@@ -294,16 +294,16 @@ class ReleasedShares:
 
         ``of_unit`` of what is returned is the region of each item, that of the node which carries most of it.
         """
-        found = self._blocks(checked_confidence(confidence)).merged(self._units(checked_confidence(confidence)))
-        return found if self.plan is None else replace(found, of_unit=found.of_unit[main_nodes(self.plan)])
+        result = self._blocks(checked_confidence(confidence)).merged(self._units(checked_confidence(confidence)))
+        return result if self.plan is None else replace(result, of_unit=result.of_unit[main_nodes(self.plan)])
 
     def family(self, confidence: float = 0.95) -> list[tuple[Floats, Floats]]:
         """Level by level the unbiased share of every block, shown or not, and its half width: all hold at once.
 
         >>> from barrow.spaces import Line
         >>> line = Line(0, 4, step=1, cells=True)
-        >>> found = ReleasedShares(line, "cells", np.array([0.5, 0.3, 0.1, 0.1]), scale=0.01, grid=1e-9).family()
-        >>> [shares.round(3).tolist() for shares, _ in found]
+        >>> result = ReleasedShares(line, "cells", np.array([0.5, 0.3, 0.1, 0.1]), scale=0.01, grid=1e-9).family()
+        >>> [shares.round(3).tolist() for shares, _ in result]
         [[0.5, 0.3, 0.1, 0.1], [0.8, 0.2]]
         """
         miss = checked_confidence(confidence)
@@ -315,11 +315,11 @@ class ReleasedShares:
         direct = self.plan is not None or self._blocks(miss).outputs is not None
         return self.shares if direct else self.item_shares()
 
-    def _blocks(self, miss: float) -> Blocks:
-        found: Blocks = self._kept(("blocks", miss), lambda: self._made_blocks(miss))
-        return found
+    def _blocks(self, miss: float) -> NestedBlocks:
+        result: NestedBlocks = self._cached(("blocks", miss), lambda: self._build_blocks(miss))
+        return result
 
-    def _made_blocks(self, miss: float) -> Blocks:
+    def _build_blocks(self, miss: float) -> NestedBlocks:
         inner = base_space(self.space)
         if self.plan is not None:
             return edge_blocks(self.plan, node_levels(self.plan), miss)
@@ -330,7 +330,7 @@ class ReleasedShares:
                 self._half_widths(self.along.factors[outs][:, None], own)
                 for (_, _, own), outs in zip(shared, outputs, strict=True)
             ]
-            return Blocks(levels, tuple(widths), outputs)
+            return NestedBlocks(levels, tuple(widths), outputs)
         grid = inner.geometry.lattice
         if inner.geometry.gaps is not None or (grid is not None and grid.full):
             shape = (inner.items,) if inner.geometry.gaps is not None or grid is None else grid.shape
@@ -340,7 +340,7 @@ class ReleasedShares:
             levels = tuple(np.append(of, added) for of in halved_levels(coordinates(inner)))
         if self.along is None:
             return sized_blocks(levels, miss, lambda size, own: self._half_width(np.ones(size), own))
-        return Blocks(levels, tuple(self._path_widths(*level) for level in all_at_once(levels, miss)))
+        return NestedBlocks(levels, tuple(self._path_widths(*level) for level in all_at_once(levels, miss)))
 
     def _path_widths(self, of: Ids, count: int, miss: float) -> Floats:
         """On a line a block has two ends, each with the noise of one running share, but at the ends of the line."""
@@ -348,10 +348,10 @@ class ReleasedShares:
         scales = np.concatenate([[0.0], self._factors, [0.0]])
         return self._half_widths(np.stack([scales[ends[:-1]], scales[ends[1:]]], axis=1), miss)
 
-    def _kept(self, key: Any, make: Any) -> Any:
-        if key not in self.kept:
-            self.kept[key] = make()
-        return self.kept[key]
+    def _cached(self, key: Any, make: Any) -> Any:
+        if key not in self.cache:
+            self.cache[key] = make()
+        return self.cache[key]
 
 
 def main_nodes(plan: EdgeHistogram) -> Ids:

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -31,11 +31,11 @@ from barrow.mechanisms.multiscale import multiscale_density
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, float_up
-from barrow.privacy import Event, Model
-from barrow.privacy.definitions import probability
+from barrow.promises import Event, Model
+from barrow.promises.definitions import probability
 from barrow.queries import Query, histogram, tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -61,14 +61,14 @@ class HistogramNoise:
         reports: How many noisy values are averaged for each output: n in the local model, else 1.
 
     >>> from barrow.spaces import Clustered
-    >>> made = histogram_noise(Clustered.grid(2, 2, r=0.25), "tree", 25, users=1000)
-    >>> made.query.dimension, made.factors.round(2).tolist()
+    >>> built = histogram_noise(Clustered.grid(2, 2, r=0.25), "tree", 25, users=1000)
+    >>> built.query.dimension, built.factors.round(2).tolist()
     (6, [2.67, 2.67, 8.0, 8.0, 8.0, 8.0])
     """
 
     family: HistogramKind
     query: Query
-    noise: Any
+    noise: AdditiveNoise | EdgeNoise
     factors: Floats
     decoder: Callable[[Floats], Floats]
     undecoded: float | None = None
@@ -88,13 +88,26 @@ class HistogramNoise:
     @property
     def event(self) -> Event:
         """What drawing it causes."""
-        event: Event = self.noise.event
-        return event
+        return self.noise.event
+
+    @property
+    def along_edges(self) -> EdgeNoise:
+        """Its noise, where it is added along edges."""
+        if isinstance(self.noise, EdgeNoise):
+            return self.noise
+        raise TypeError(f"The noise of a histogram by {self.kind} is not along edges.")
+
+    @property
+    def on_outputs(self) -> AdditiveNoise:
+        """Its noise, where it is added to every output by itself."""
+        if isinstance(self.noise, AdditiveNoise):
+            return self.noise
+        raise TypeError(f"The noise of a histogram by {self.kind} is along edges.")
 
     def decode(self, values: Floats) -> Floats:
         """The histogram, one share for each item with sum 1, that released values speak for."""
-        found = np.maximum(self.decoder(np.asarray(values, dtype=np.float64)), 0.0)
-        return np.asarray(found / found.sum())
+        result = np.maximum(self.decoder(np.asarray(values, dtype=np.float64)), 0.0)
+        return np.asarray(result / result.sum())
 
     def shares(self, values: Floats) -> tuple[Floats, Floats]:
         """The unbiased shares that the values are, and the half width of each (95 %)."""
@@ -237,7 +250,7 @@ class TreeKind(HistogramKind):
 
     def build(self, target: NoiseTarget) -> HistogramNoise:
         """Decoded along the tree."""
-        made = tree_histogram(
+        built = tree_histogram(
             target.space,
             target.alpha,
             target.delta,
@@ -246,15 +259,15 @@ class TreeKind(HistogramKind):
             model=target.model,
             mu_for=target.mu_for,
         )
-        tree, how, variance, distribution = made.tree, target.how, made.variance, made.distribution
+        tree, how, variance, distribution = built.tree, target.how, built.variance, built.distribution
         return HistogramNoise(
             self,
-            made.query,
-            made.noise,
+            built.query,
+            built.noise,
             1.0 / tree.lengths,
             lambda values: decode(tree, values, how=how, variances=variance, distribution=distribution),
-            made.undecoded_error,
-            min(made.nearest_error_upper, 1.0),
+            built.undecoded_error,
+            min(built.nearest_error_upper, 1.0),
             target.reports,
         )
 
@@ -479,6 +492,8 @@ def tree_histogram(
     plans = []
     for each in wanted:
         reported = None if place is Model.LOCAL else n
-        made = linear_candidates(query, alpha, delta, noise=each, model=model, users=reported, grid=grid, mu_for=mu_for)
-        plans.append(TreeHistogram(query, made[0], n, place))
+        built = linear_candidates(
+            query, alpha, delta, noise=each, model=model, users=reported, grid=grid, mu_for=mu_for
+        )
+        plans.append(TreeHistogram(query, built[0], n, place))
     return min(plans, key=lambda plan: plan.mean_size)

@@ -16,7 +16,7 @@ import numpy as np
 from barrow import heavy
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
 from barrow.mechanisms.histograms import HistogramNoise
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _MISS = 0.05
 
@@ -46,9 +46,9 @@ def item_intervals(shares: ReleasedShares, confidence: float = 0.95) -> ItemInte
     """Intervals for all items of a released histogram.
 
     >>> from barrow.spaces import Discrete
-    >>> found = ReleasedShares(Discrete(["a", "b", "c"]), "cells", np.array([0.5, 0.3, 0.01]), scale=0.01, grid=1e-9)
-    >>> made = item_intervals(found)
-    >>> made.low.round(3).tolist(), made.high.round(3).tolist()
+    >>> shares = ReleasedShares(Discrete(["a", "b", "c"]), "cells", np.array([0.5, 0.3, 0.01]), scale=0.01, grid=1e-9)
+    >>> built = item_intervals(shares)
+    >>> built.low.round(3).tolist(), built.high.round(3).tolist()
     ([0.466, 0.266, 0.0], [0.534, 0.334, 0.044])
     """
     miss = checked_confidence(confidence)
@@ -72,10 +72,10 @@ def standing_out(shares: Floats, widths: Any, miss: float) -> ItemIntervals:
     wide = widths(miss)
     while count:  # from all items downward: the first count that is reached is the largest one
         wide = widths(miss * count / many)
-        found = int(np.count_nonzero(shares > wide))
-        if found >= count:
+        result = int(np.count_nonzero(shares > wide))
+        if result >= count:
             break
-        count = found
+        count = result
     out = shares > wide if count else np.zeros(many, dtype=bool)
     # Limits are shown because their items did not stand out: so they too are as wide as if chosen. What is below 0 is
     # noise, and its limit that of a share of 0.
@@ -104,28 +104,30 @@ def upper_limits(carried: Any, shares: Floats, widths: Floats) -> Floats:
     return np.asarray(np.minimum((np.maximum(shares[chosen], 0.0) + widths[chosen]) / rows.data[best], 1.0))
 
 
-def intervals_of(made: HistogramNoise, shares: ReleasedShares | None, raw: Any) -> ItemIntervals:
+def intervals_of(mechanism: HistogramNoise, shares: ReleasedShares | None, raw: Any) -> ItemIntervals:
     """Intervals for all items from noisy values; upper limits alone where nothing is known about sums of them.
 
     >>> from barrow.mechanisms.histograms import histogram_noise
     >>> from barrow.spaces import Discrete
-    >>> made = histogram_noise(Discrete(["a", "b", "c"]), "cells", 50, users=100)
+    >>> built = histogram_noise(Discrete(["a", "b", "c"]), "cells", 50, users=100)
     >>> raw = np.array([0.9, 0.1, 0.0])
-    >>> intervals_of(made, ReleasedShares.of(made.space, made, raw), raw).out.tolist()
+    >>> intervals_of(built, ReleasedShares.of(built.space, built, raw), raw).out.tolist()
     [True, True, False]
     """
     if shares is not None:
         return item_intervals(shares)
-    if made.kind == "cells":  # noise of another norm: each share has a law, and sums of them have none that is known
-        return standing_out(np.asarray(raw), lambda miss: _even(made, miss), _MISS)
+    if (
+        mechanism.kind == "cells"
+    ):  # noise of another norm: each share has a law, and sums of them have none that is known
+        return standing_out(np.asarray(raw), lambda miss: _even(mechanism, miss), _MISS)
 
-    widths = made.noise.mean_half_width(made.reports, 2.0 * _MISS) * made.factors
-    table = heavy.sparse.csr_array(heavy.sparse.csr_array(made.matrix).T * made.factors)
+    widths = mechanism.on_outputs.mean_half_width(mechanism.reports, 2.0 * _MISS) * mechanism.factors
+    table = heavy.sparse.csr_array(heavy.sparse.csr_array(mechanism.matrix).T * mechanism.factors)
     table.eliminate_zeros()
-    limits = upper_limits(table, np.asarray(raw) * made.factors, np.asarray(widths))
+    limits = upper_limits(table, np.asarray(raw) * mechanism.factors, np.asarray(widths))
     return ItemIntervals(np.zeros(len(limits)), limits)
 
 
-def _even(made: HistogramNoise, miss: float) -> Floats:
+def _even(mechanism: HistogramNoise, miss: float) -> Floats:
     """One half width for all cells."""
-    return np.full(made.query.dimension, made.noise.mean_half_width(made.reports, miss))
+    return np.full(mechanism.query.dimension, mechanism.on_outputs.mean_half_width(mechanism.reports, miss))

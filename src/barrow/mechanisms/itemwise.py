@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import DataError, ParameterError
-from barrow.noise import Source
+from barrow.noise import RandomSource
 from barrow.noise.source import checked_source
 from barrow.numerics import MOST_RECORDS, Exact, checked_people, whole
-from barrow.privacy import Event, Model, ShuffledReports
-from barrow.privacy.definitions import probability, to_model
+from barrow.promises import Event, Model, ShuffledReports
+from barrow.promises.definitions import probability, to_model
 from barrow.randomisers import Randomiser
 from barrow.spaces import Space
 
@@ -77,17 +77,17 @@ class ItemWise:
             channel=self.randomiser.channel,
         )
 
-    def randomise(self, ids: ArrayLike, *, source: Source | None = None) -> ItemReports:
+    def randomise(self, ids: ArrayLike, *, source: RandomSource | None = None) -> ItemReports:
         """One user's items as a multiset of reports (the local model's client)."""
         items = self.randomiser.space._ids(np.asarray(ids).ravel())
         if len(items) != self.items:
             raise refuse_sizes()
         origin = checked_source(source)
-        drawn = self.randomiser.from_items(items, source=origin)
-        counts = np.bincount(drawn, minlength=self.randomiser.reports).astype(np.int64)
+        sample = self.randomiser.from_items(items, source=origin)
+        counts = np.bincount(sample, minlength=self.randomiser.reports).astype(np.int64)
         return ItemReports(tuple(self.randomiser.report_labels), counts, self.event, origin.private)
 
-    def release(self, held: ArrayLike, *, source: Source | None = None) -> ItemReports:
+    def release(self, held: ArrayLike, *, source: RandomSource | None = None) -> ItemReports:
         """The reports on the items of all users: ``held[x]`` items of each kind x, m times n in all."""
         totals = np.asarray(held)
         wanted = self.items * (self.users or 1)
@@ -108,7 +108,7 @@ class ItemReports:
         event: What was done.
         private: Whether the randomness was the system's.
 
-    >>> from barrow.privacy import ShuffledReports
+    >>> from barrow.promises import ShuffledReports
     >>> event = ShuffledReports(1, reports=3, items=3, delta=0, model="local")
     >>> ItemReports(("a", "b"), np.array([2, 1]), event, True).sorted_list()
     ['a', 'a', 'b']
@@ -189,5 +189,5 @@ def pooled_items(
 
 def least_distance(space: Space) -> Fraction | None:
     """d_min for the accountant, rounded down; None where it is not positive."""
-    found = space.least_distance_lower
-    return Fraction(min(1.0, found)) if found > 0.0 else None
+    result = space.least_distance_lower
+    return Fraction(min(1.0, result)) if result > 0.0 else None

@@ -20,8 +20,8 @@ from barrow.mechanisms.additive import (
 )
 from barrow.noise.additive.values import checked_grid
 from barrow.numerics import Exact, float_down, gdp_mu_lower
-from barrow.privacy import GaussianNoise, KNormNoise, Model
-from barrow.privacy.definitions import positive, probability
+from barrow.promises import GaussianNoise, KNormNoise, Model, PersonGaussianNoise, PersonKNormNoise
+from barrow.promises.definitions import positive, probability
 from barrow.queries import Query, norm_order
 
 MuFor = Callable[[Fraction], Fraction]
@@ -55,20 +55,21 @@ def linear_candidates(
     if noise == "auto":
         norms = [p for p in norms if p in (None, "1") or not _loses_to_laplace(query, p)]
     constants = query.constants([2 if p is None else p for p in norms])
-    found = []
+    results = []
+    knorm, gaussian = (PersonKNormNoise, PersonGaussianNoise) if query.of_person else (KNormNoise, GaussianNoise)
     for p, known in zip(norms, constants, strict=True):
         ell, ratio = Fraction(known.lipschitz_upper), Fraction(known.range_ratio)
         event: GaussianNoise | KNormNoise
         if p is None:
             mu = mu_for(ratio) if mu_for else Fraction(gdp_mu_lower(float_down(rate), float_down(slack)))
             scale = ell / (mu * divisor)
-            event = GaussianNoise(mu, delta=slack, model=place, range_ratio=ratio)
+            event = gaussian(mu, delta=slack, model=place, range_ratio=ratio)
         else:
             scale = ell / (rate * divisor)
-            event = KNormNoise(rate, model=place, range_ratio=ratio)
+            event = knorm(rate, model=place, range_ratio=ratio)
         cell, ell_upper = checked_grid(grid, scale), known.lipschitz_upper
-        found.append(AdditiveNoise(p, query.dimension, scale, cell, ell_upper, query.rounding_upper, event))
-    return by_predicted_error(found, place)
+        results.append(AdditiveNoise(p, query.dimension, scale, cell, ell_upper, query.rounding_upper, event))
+    return by_predicted_error(results, place)
 
 
 def _loses_to_laplace(query: Query, p: str) -> bool:
@@ -115,5 +116,5 @@ def linear_noise(
     >>> noise.name, round(float(noise.scale), 6), noise.event.alpha
     ('Laplace', 0.4, Fraction(25, 1))
     """
-    found = linear_candidates(query, alpha, delta, noise=noise, model=model, users=users, grid=grid, mu_for=mu_for)
-    return found[0]
+    result = linear_candidates(query, alpha, delta, noise=noise, model=model, users=users, grid=grid, mu_for=mu_for)
+    return result[0]

@@ -23,12 +23,12 @@ from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
 from barrow.mechanisms.linear import MuFor, linear_noise
 from barrow.numerics import Exact, checked_people, float_down
-from barrow.privacy import Event
-from barrow.privacy.definitions import positive
+from barrow.promises import Event
+from barrow.promises.definitions import positive
 from barrow.queries import MultiscaleQuery, dyadic_bandwidths, multiscale
 from barrow.queries.multiscale import Level, usual_constant
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _MOST_CHOICES = 60_000
 _NOISE_KEPT = 0.35
@@ -74,14 +74,14 @@ def scales_of(space: Space) -> Scales:
 
 def usable_bandwidths(space: Space) -> list[str]:
     """The dyadic bandwidths for which the space has a density: very broad ones may have no centre near some items."""
-    found = []
+    results = []
     for bandwidth in dyadic_bandwidths(space):
         try:
             multiscale(space, bandwidths=[bandwidth])
         except ParameterError:
             continue
-        found.append(bandwidth)
-    return found
+        results.append(bandwidth)
+    return results
 
 
 @lru_cache(maxsize=16)
@@ -133,8 +133,8 @@ def predicted_error(query: MultiscaleQuery, rate: float, shares: Sequence[Floats
         # The sum of min(detail, noise): whole details below it, as often the noise above it.
         below = np.searchsorted(details, noise)
         sums = np.concatenate([[0.0], np.cumsum(details)])
-        kept = np.where(below < len(details), (len(details) - below) * noise, 0.0)
-        error += query.levels[j].width * (sums[below] + kept)
+        noise_part = np.where(below < len(details), (len(details) - below) * noise, 0.0)
+        error += query.levels[j].width * (sums[below] + noise_part)
         mass = matrix.T @ reference
         smooth = matrix @ (mass / np.asarray(matrix.sum(axis=0)).ravel())
     return error
@@ -189,8 +189,8 @@ class MultiscaleDensity:
         noise: What is added.
 
     >>> from barrow.spaces import Line
-    >>> found = multiscale_density(Line(0, 1, step=1/64), 25, users=1000)
-    >>> found.noise.name, found.event.alpha
+    >>> result = multiscale_density(Line(0, 1, step=1/64), 25, users=1000)
+    >>> result.noise.name, result.event.alpha
     ('Laplace', Fraction(25, 1))
     """
 
@@ -206,9 +206,9 @@ class MultiscaleDensity:
         """One histogram over the items from noisy values, by ``"smooth"`` or ``"nearest"``; it reads nothing else.
 
         >>> from barrow.spaces import Line
-        >>> found = multiscale_density(Line(0, 1, step=1/16), 25, users=10**6)
-        >>> truth = found.query.table.floats()[3].toarray().ravel() * float(found.query.step)
-        >>> int(found.decode(truth).weights.argmax())
+        >>> result = multiscale_density(Line(0, 1, step=1/16), 25, users=10**6)
+        >>> truth = result.query.table.floats()[3].toarray().ravel() * float(result.query.step)
+        >>> int(result.decode(truth).weights.argmax())
         3
         """
         return map_of(self.query, self._matrix, values, deviation=self.noise.deviation, method=method)
@@ -266,8 +266,8 @@ def multiscale_density(
 
     >>> from barrow.spaces import Euclidean
     >>> square = Euclidean([0, 0], [1, 1], step=1/8)
-    >>> found = multiscale_density(square, 25, users=100)
-    >>> {level.name: float(level.share) for level in found.query.levels}
+    >>> result = multiscale_density(square, 25, users=100)
+    >>> {level.name: float(level.share) for level in result.query.levels}
     {'0.353554': 0.3, 'cells': 0.7}
     """
     users = checked_people(users)
@@ -284,5 +284,5 @@ def multiscale_density(
         chosen = best_shares(space, tuple(wanted), rate)
         bandwidths, shares = [name for name, _ in chosen], [share for _, share in chosen]
     query = multiscale(space, bandwidths=bandwidths or [], shares=shares)
-    made = linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid, mu_for=mu_for)
-    return MultiscaleDensity(query, made)
+    built = linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid, mu_for=mu_for)
+    return MultiscaleDensity(query, built)

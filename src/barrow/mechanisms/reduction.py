@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.itemwise import ItemReports, ItemWise
-from barrow.noise import Source, uniform_places
+from barrow.noise import RandomSource, uniform_places
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
-from barrow.privacy import SampledItems
-from barrow.privacy.definitions import probability, share
+from barrow.promises import SampledItems
+from barrow.promises.definitions import probability, share
 
 Integers = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ class Reduced:
         """What drawing it causes: the fewest public numbers that price it."""
         return SampledItems(samples=self.samples, radius=self.radius, delta=self.delta, inner=self.inner.event)
 
-    def draw_items(self, ids: ArrayLike, *, source: Source | None = None) -> Integers:
+    def draw_items(self, ids: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """One user's s items, drawn with replacement and exactly uniformly (private).
 
         No items stand for the public default item.
@@ -67,7 +67,7 @@ class Reduced:
         places = uniform_places(np.full(self.samples, len(held)), source=source)
         return np.asarray(held[places], dtype=np.int64)
 
-    def randomise(self, ids: ArrayLike, *, source: Source | None = None) -> ItemReports:
+    def randomise(self, ids: ArrayLike, *, source: RandomSource | None = None) -> ItemReports:
         """One user's items, any number of them, as a multiset of s reports (the local model's client).
 
         >>> from barrow.mechanisms import item_wise
@@ -78,10 +78,12 @@ class Reduced:
         5
         """
         origin = checked_source(source)
-        drawn = self.inner.randomise(self.draw_items(ids, source=origin), source=origin)
-        return replace(drawn, event=self.event)
+        sample = self.inner.randomise(self.draw_items(ids, source=origin), source=origin)
+        return replace(sample, event=self.event)
 
-    def release(self, held: ArrayLike, *, source: Source | None = None, sampled_privately: bool = True) -> ItemReports:
+    def release(
+        self, held: ArrayLike, *, source: RandomSource | None = None, sampled_privately: bool = True
+    ) -> ItemReports:
         """The reports on the samples of all users, whose pooled counts are ``held``: s times n items in all.
 
         Args:
@@ -89,8 +91,8 @@ class Reduced:
             source: Where the inner release's random words come from.
             sampled_privately: Whether the samples were drawn with the system's randomness.
         """
-        drawn = self.inner.release(held, source=source)
-        return replace(drawn, event=self.event, private=drawn.private and sampled_privately)
+        sample = self.inner.release(held, source=source)
+        return replace(sample, event=self.event, private=sample.private and sampled_privately)
 
 
 def reduced(inner: ItemWise, *, radius: Exact | None = None, delta: Exact | None = None) -> Reduced:

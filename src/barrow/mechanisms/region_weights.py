@@ -19,7 +19,7 @@ from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import Mask, half_width, node_weights
 from barrow.mechanisms.edge_noise import node_half_widths
 from barrow.numerics import float_up
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _GUESSES = (0.05, 0.3, 1.5)
 """How densely records lie outside the border, as a multiple of inside."""
@@ -94,11 +94,11 @@ class _Border:
         value = np.asarray(self.carried.T @ guess)[self.nodes]
         cost = np.concatenate([value / value.sum(), self.price])
         table: Any = self.table
-        found = heavy.optimize.linprog(cost, A_ub=table, b_ub=self.most, bounds=self.bounds, method="highs")
-        if found.x is None:
+        result = heavy.optimize.linprog(cost, A_ub=table, b_ub=self.most, bounds=self.bounds, method="highs")
+        if result.x is None:
             return None
         weights = self.plain.copy()
-        weights[self.nodes] = found.x[: len(self.nodes)]
+        weights[self.nodes] = result.x[: len(self.nodes)]
         return weights
 
     def combined(self, held: Floats, ends: Floats, values: Floats, widths: Floats) -> tuple[Floats, Floats]:
@@ -114,9 +114,9 @@ class _Border:
         table: Any = heavy.sparse.hstack([heavy.sparse.csr_array(self.carried @ held.T), near, -near], format="csr")
         whole = np.append(np.ones(len(held)), np.zeros(2 * len(values)))[None, :]
         cost = np.concatenate([ends, values + widths, widths - values])
-        found = heavy.optimize.linprog(cost, A_ub=-table, b_ub=-self.region, A_eq=whole, b_eq=[1.0], method="highs")
-        if found.x is None:
+        result = heavy.optimize.linprog(cost, A_ub=-table, b_ub=-self.region, A_eq=whole, b_eq=[1.0], method="highs")
+        if result.x is None:
             return np.eye(len(held))[ends.argmin()], np.zeros(len(values))
-        part, up, down = np.split(found.x, [len(held), len(held) + len(values)])
+        part, up, down = np.split(result.x, [len(held), len(held) + len(values)])
         part = np.maximum(part, 0.0)
         return part / part.sum(), up - down

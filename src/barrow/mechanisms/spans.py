@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from barrow.spaces import Space, edge_tree
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 if TYPE_CHECKING:
     from barrow.mechanisms.channel import TreeChannel
@@ -47,9 +47,9 @@ class Spans:
         change = np.zeros(len(self.order) + 1)
         np.add.at(change, self.starts, weights)
         np.add.at(change, self.ends, -weights)
-        found = np.zeros(len(self.order))
-        found[self.order] = np.cumsum(change)[:-1]
-        return found
+        result = np.zeros(len(self.order))
+        result[self.order] = np.cumsum(change)[:-1]
+        return result
 
 
 def spans_of(space: Space) -> Spans:

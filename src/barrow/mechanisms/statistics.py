@@ -15,16 +15,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from barrow import heavy
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center
-from barrow.numerics import MOST_RECORDS, TABLE_BITS, checked_people, float_up
+from barrow.numerics import MOST_RECORDS, SUM_BITS, TABLE_BITS, checked_people, float_up
 from barrow.numerics.limits import total
 from barrow.queries import Query
 from barrow.spaces import Space
-from barrow.spaces.base import Ids
+from barrow.spaces.space import Ids
 
 _LIMB = TABLE_BITS // 2
 """Bits of the lower half of a table's integers; the upper half is within 2^25, too."""
@@ -113,12 +113,7 @@ class UserCounts:
         >>> counts.center(histogram(space)).exact_entry(0)
         Fraction(2, 3)
         """
-        if query.space != self.space:
-            raise ParameterError(
-                "The query is about another space than the data.",
-                allowed="one space for both",
-                fix="make the query on the space with which records were encoded",
-            )
+        _check_space(query, self.space)
         if query.table.sparse:
             return _sparse_center(query, *self._by_size(), self.users)
         return _dense_center(query, *self._of_one_size(), self.users)
@@ -141,6 +136,80 @@ class UserCounts:
             self._cache["by_size"] = sizes, table
         sizes, table = self._cache["by_size"]
         return sizes, table
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UserSums:
+    """The mass of all people on each item, in steps of 2^-120 of a person: private, with the public number of people.
+
+    What is left of their mass lies on the space's public default item (docs/proofs/sums.md).
+
+    >>> from barrow.spaces import Discrete
+    >>> UserSums.of(Discrete(["a", "b"]), items=[1], values=[2**119], users=3)
+    UserSums(users=3)
+    """
+
+    space: Space
+    users: int
+    _limbs: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, space: Space, *, items: ArrayLike, values: Iterable[int], users: int) -> UserSums:
+        """From an engine's sums: how many steps of mass lie on each item."""
+        n, ids, steps = checked_people(users), _whole(items), [int(x) for x in values]
+        if len(ids) != len(steps) or (ids.size and (ids.min() < 0 or ids.max() >= space.items)):
+            raise _unusable()
+        mass = n << SUM_BITS
+        left = mass - sum(steps)
+        if len(np.unique(ids)) < len(ids) or left < 0 or any(x < 0 for x in steps):
+            raise _unusable()
+        # As many bits in a limb as leave room for a sum over all items times half an integer of a table.
+        width = _RECORD_BITS - space.items.bit_length()
+        table = np.zeros((-(-mass.bit_length() // width), space.items), dtype=np.int64)
+        for i in range(len(table)):
+            limb = [(x >> i * width) & (2**width - 1) for x in [*steps, left]]
+            np.add.at(table[i], np.append(ids, space.default_item), np.array(limb, dtype=np.int64))
+        return cls(space, n, table)
+
+    def __repr__(self) -> str:
+        return f"UserSums(users={self.users})"
+
+    def center(self, query: Query) -> Center:
+        """The mean over people of ``query``, as a center for noise.
+
+        >>> from barrow.queries import histogram
+        >>> from barrow.spaces import Discrete
+        >>> space = Discrete(["a", "b"])
+        >>> UserSums.of(space, items=[0, 1], values=[2**119, 2**120], users=2).center(histogram(space)).exact_entry(1)
+        Fraction(1, 2)
+        """
+        _check_space(query, self.space)
+        width = _RECORD_BITS - self.space.items.bit_length()
+        parts: list[tuple[int, NDArray[np.int64]]] = []
+        for up, limb in enumerate(self._limbs):
+            for more, half in _halves(query.table.integers):
+                parts.append((up * width + more, np.asarray(limb @ half).ravel()))
+        values, weights = np.zeros(query.dimension), np.zeros(query.dimension)
+        for shift, part in sorted(parts, key=lambda part: part[0]):
+            values += part * 2.0 ** (shift - SUM_BITS)
+            weights += np.abs(part) * 2.0 ** (shift - SUM_BITS)
+        # Each part is rounded to a float and added once; then the step and the number of people, and products.
+        error = (4.0 * len(parts) + 16.0) * _UNIT * weights * float_up(query.step) / self.users + _TINY
+
+        def entry(j: int) -> Fraction:
+            total = sum(int(part[j]) << shift for shift, part in parts)
+            return Fraction(total, self.users << SUM_BITS) * query.step
+
+        return Center.approximated(values * (float(query.step) / self.users), np.asarray(error), entry)
+
+
+def _check_space(query: Query, space: Space) -> None:
+    if query.space != space:
+        raise ParameterError(
+            "The query is about another space than the data.",
+            allowed="one space for both",
+            fix="make the query on the space with which records were encoded",
+        )
 
 
 def _limbs(table: Any) -> list[tuple[int, Any]]:

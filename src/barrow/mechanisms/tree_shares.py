@@ -15,10 +15,12 @@ import numpy as np
 
 from barrow import heavy
 from barrow.mechanisms.edge_intervals import Mask
+from barrow.mechanisms.user_level.histograms import levelled
+from barrow.mechanisms.user_level.levels import PARTS
 from barrow.queries import tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
-from barrow.spaces.base import Floats, Ids
-from barrow.spaces.one_more import base_space
+from barrow.spaces.augmented import base_space
+from barrow.spaces.space import Floats, Ids
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -52,20 +54,17 @@ class TreeShares:
         return cls(tree, np.arange(space.items), 1.0 / tree.lengths)
 
     @classmethod
-    def asked(cls, space: Space, query: Mapping[str, Any]) -> TreeShares:
+    def from_query(cls, space: Space, query: Mapping[str, Any]) -> TreeShares:
         """What a query, as plain data, asks about a space: masses below edges, weighted by level, and added items.
 
         >>> from barrow.spaces import Line
-        >>> made = TreeShares.asked(Line(0, 16, step=1), {"kind": "levels", "weights": [612, 388]})
-        >>> made.tree.edges, made.factors[[0, -1]].round(3).tolist()
+        >>> built = TreeShares.from_query(Line(0, 16, step=1), {"kind": "levels", "weights": [612, 388]})
+        >>> built.tree.edges, built.factors[[0, -1]].round(3).tolist()
         (25, [1.634, 2.577])
         """
         added = list(query.get("added", []))
         if query["kind"] != "levels" and not added:
             return cls.of(space)
-        from barrow.mechanisms.user_level.histograms import levelled
-        from barrow.mechanisms.user_level.levels import PARTS
-
         inner = base_space(space)
         levels = levelled(inner)
         if query["kind"] == "levels":

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from barrow import heavy
-from barrow.noise.source import Source
+from barrow.noise.source import RandomSource
 
 Ball = Any
 """A real interval with a rigorous radius (``flint.arb``)."""
@@ -27,18 +27,18 @@ class LazyUniform:
 
     __slots__ = ("_source", "bits", "length")
 
-    def __init__(self, bits: int, length: int, source: Source) -> None:
+    def __init__(self, bits: int, length: int, source: RandomSource) -> None:
         self.bits = bits
         self.length = length
         self._source = source
 
     @classmethod
-    def fresh(cls, source: Source) -> LazyUniform:
+    def fresh(cls, source: RandomSource) -> LazyUniform:
         """A number of which nothing has been drawn yet."""
         return cls(0, 0, source)
 
     @classmethod
-    def after_sign(cls, word: int, source: Source) -> tuple[int, LazyUniform]:
+    def after_sign(cls, word: int, source: RandomSource) -> tuple[int, LazyUniform]:
         """Reads a word as two's complement: a fair sign, and a number with 63 known bits.
 
         A word v >= 0 gives (+1, v), a word v < 0 gives (-1, ~v): both parts are uniform and independent,

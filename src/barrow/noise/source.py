@@ -65,13 +65,13 @@ def checked_count(count: int) -> int:
     return whole(count, "count", least=0, fix="words(1)")
 
 
-class Source(ABC):
+class RandomSource(ABC):
     """A stream of independent uniform 64-bit words.
 
     ``private`` says whether an adversary is unable to predict the words. A release path must refuse a
     source for which it is not ``True``, and results carry it along.
 
-    >>> isinstance(system_source(), Source), system_source().private
+    >>> isinstance(system_source(), RandomSource), system_source().private
     (True, True)
     """
 
@@ -93,7 +93,7 @@ class Source(ABC):
         )
 
 
-class SystemSource(Source):
+class SystemSource(RandomSource):
     """The operating system's randomness, stretched by AES-256 in counter mode.
 
     The key comes from ``os.urandom``; it is replaced after 1 GiB of output and in a child process after a
@@ -168,11 +168,11 @@ def system_source() -> SystemSource:
         return _shared
 
 
-def checked_source(source: Any) -> Source:
-    """``source``, or the process-wide one for ``None``; anything that is not a :class:`Source` is refused."""
+def checked_source(source: Any) -> RandomSource:
+    """``source``, or the process-wide one for ``None``; anything that is not a :class:`RandomSource` is refused."""
     if source is None:
         return system_source()
-    if not isinstance(source, Source):
+    if not isinstance(source, RandomSource):
         raise ParameterError(
             f"source is a {type(source).__name__}, which is no source of randomness.",
             allowed="None (the system's randomness) or a Source",
@@ -181,7 +181,7 @@ def checked_source(source: Any) -> Source:
     return source
 
 
-class SeededSource(Source):
+class SeededSource(RandomSource):
     """A stream that depends on ``seed`` alone: whoever knows the seed can take the noise off again."""
 
     def __init__(self, seed: int) -> None:

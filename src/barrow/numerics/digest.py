@@ -23,11 +23,11 @@ def digest_of(data: Any) -> str:
 
 def table_digest(labels: Sequence[str] = (), numbers: NDArray[np.float64] | None = None) -> str:
     """SHA-256 of a public table: its labels and its numbers as doubles, whatever file they were read from."""
-    found = hashlib.sha256(b"table")
+    result = hashlib.sha256(b"table")
     for label in labels:
         text = label.encode()
-        found.update(len(text).to_bytes(8, "little") + text)
+        result.update(len(text).to_bytes(8, "little") + text)
     if numbers is not None:
-        found.update(repr(numbers.shape).encode())
-        found.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
-    return "sha256:" + found.hexdigest()
+        result.update(repr(numbers.shape).encode())
+        result.update(np.ascontiguousarray(numbers, dtype="<f8").tobytes())
+    return "sha256:" + result.hexdigest()

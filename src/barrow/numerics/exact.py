@@ -51,10 +51,10 @@ def exact(value: Exact, name: str = "the number") -> Fraction:
       fix:     write it as a decimal or a fraction
     """
     if type(value) is int or type(value) is Fraction:
-        found = Fraction(value)
+        result = Fraction(value)
     else:
         try:
-            found = _read(value, name)
+            result = _read(value, name)
         except ParameterError:
             raise
         except (ValueError, TypeError, ArithmeticError):
@@ -63,9 +63,9 @@ def exact(value: Exact, name: str = "the number") -> Fraction:
                 allowed='a finite number, e.g. 25, 0.2, "1/30" or "1e-12"',
                 fix="write it as a decimal or a fraction",
             ) from None
-    if found.numerator.bit_length() > _BITS or found.denominator.bit_length() > _BITS:
+    if result.numerator.bit_length() > _BITS or result.denominator.bit_length() > _BITS:
         raise _too_long(value, name)
-    return found
+    return result
 
 
 def _read(value: Any, name: str) -> Fraction:
@@ -123,8 +123,8 @@ def whole(value: Any, name: str, *, least: int = 1, most: int | None = None, fix
     number: int | None = value if type(value) is int else None
     if number is None:
         try:
-            found = exact(value, name)
-            number = found.numerator if found.denominator == 1 else None
+            result = exact(value, name)
+            number = result.numerator if result.denominator == 1 else None
         except ParameterError:
             number = None
     if number is None or number < least or (most is not None and number > most):
@@ -278,8 +278,8 @@ def _written(value: Exact, unit: str, digits: int, rounding: str, zeros: bool = 
         rounded = _context(digits, rounding).plus(shortest.scaleb(2, _EXACT) if hundred else shortest)
     else:
         rounded = rounded_to(exact(value) * (100 if hundred else 1), digits, rounding)
-    said = _digits(rounded, digits if zeros else 0)
-    return f"{said} {unit}" if unit else said
+    sentence = _digits(rounded, digits if zeros else 0)
+    return f"{sentence} {unit}" if unit else sentence
 
 
 def _digits(rounded: Decimal, least: int) -> str:

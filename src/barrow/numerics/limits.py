@@ -23,6 +23,20 @@ MOST_WEIGHT = MOST_ROWS = 2**31
 MOST_RECORDS = 2**62
 """The most records of all people, where everybody who is missing holds one; and the most items drawn or reported."""
 
+SUM_BITS, LIMB_BITS = 120, 30
+"""A person's whole mass is 2^120 steps of the sums inside an engine, computed 30 bits at a time."""
+MOST_HELD = 2**32
+"""The most records of one person in such sums."""
+
+
+def record_mass(held: int) -> int:
+    """The steps that each record of somebody who holds so many weighs (docs/proofs/sums.md).
+
+    >>> record_mass(MOST_HELD) == 2**88 and 3 * record_mass(3) < 2**120
+    True
+    """
+    return (1 << SUM_BITS) // held - (MOST_HELD - held)
+
 
 def checked_people(users: Any) -> int:
     """The public number of people, a whole number from 1 to 2^36; others are refused before anything is read.

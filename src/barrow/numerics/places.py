@@ -20,16 +20,16 @@ Box = tuple[float, float, float, float]
 def finite(values: Numbers, name: str) -> Floats:
     """Numbers as an array of floats; NaN and infinity are refused."""
     try:
-        found = np.asarray(values, dtype=np.float64)
+        result = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise ParameterError(f"{name} is not made of numbers.", allowed="numbers", fix=f"{name}=[0.1, 0.2]") from None
-    if not np.isfinite(found).all():
+    if not np.isfinite(result).all():
         raise ParameterError(
             f"{name} has a number that is not finite.",
             allowed="finite numbers",
             fix="leave out what has no value before drawing",
         )
-    return found
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,8 +101,8 @@ class Places:
         west, east = np.maximum(west, limits[1]), np.minimum(east, limits[3])
         if (north <= south).any() or (east <= west).any():
             raise ParameterError("A point is outside the box.", allowed="points within the box", fix="a larger box")
-        made = cls.cells(south, west, north, east)
-        return cls(y, x, made.corners)
+        built = cls.cells(south, west, north, east)
+        return cls(y, x, built.corners)
 
     @classmethod
     def polygons(cls, shapes: Sequence[npt.ArrayLike]) -> Places:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from fractions import Fraction
 
 from barrow.errors import ParameterError
+from barrow.numerics.exact import float_down
 
 
 def largest_safe(
@@ -47,3 +50,12 @@ def smallest_safe(
     True
     """
     return -largest_safe(lambda x: is_safe(-x), -high, -low, relative=relative, steps=steps)
+
+
+def root_down(square: Fraction) -> float:
+    """The square root, rounded down; its own square is at most ``square``.
+
+    >>> root_down(Fraction(1, 4)), root_down(Fraction(0))
+    (0.49999999999999994, 0.0)
+    """
+    return max(0.0, math.nextafter(math.sqrt(float_down(square)), -math.inf))

@@ -37,7 +37,7 @@ def outline(corners: Floats) -> list[Ring]:
 def _cut(starts: Floats, ends: Floats) -> Floats:
     """Edges along a row, cut at all corners on it; others as they are."""
     level = (starts[:, 1] == ends[:, 1]) & (starts[:, 0] != ends[:, 0])
-    found = [np.stack([starts[~level], ends[~level]], axis=1)]
+    results = [np.stack([starts[~level], ends[~level]], axis=1)]
     for height in np.unique(starts[level, 1]).tolist():
         here = level & (starts[:, 1] == height)
         marks = np.unique(np.concatenate([starts[starts[:, 1] == height, 0], ends[ends[:, 1] == height, 0]]))
@@ -45,8 +45,8 @@ def _cut(starts: Floats, ends: Floats) -> Floats:
             first, last = np.searchsorted(marks, [min(a, b), max(a, b)])
             stops = marks[first : last + 1] if a < b else marks[first : last + 1][::-1]
             row = np.column_stack([stops, np.full(len(stops), height)])
-            found.append(np.stack([row[:-1], row[1:]], axis=1))
-    return np.concatenate(found)
+            results.append(np.stack([row[:-1], row[1:]], axis=1))
+    return np.concatenate(results)
 
 
 def _chained(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], points: Floats) -> list[Ring]:
@@ -73,10 +73,10 @@ def _onward(following: dict[int, list[int]], at: int) -> int:
 
 def _straight(ring: Ring) -> Ring:
     """The ring without corners between two edges of one direction, and closed."""
-    kept = []
+    points = []
     for k, (x, y) in enumerate(ring):
         (a, b), (c, d) = ring[k - 1], ring[(k + 1) % len(ring)]
         if (x - a) * (d - y) != (c - x) * (y - b):
-            kept.append((x, y))
-    kept = kept or ring
-    return [*kept, kept[0]]
+            points.append((x, y))
+    points = points or ring
+    return [*points, points[0]]

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.planning.candidates import Candidate, Versus, best_first, reasons, useless
-    from barrow.planning.comparing import compare
-    from barrow.planning.comparison import Comparison, Rival
+    from barrow.planning.candidates import BaselineComparison, Candidate, best_first, reasons, useless
+    from barrow.planning.comparing import ComparisonRequest, compare, compared
+    from barrow.planning.comparison import Baseline, Comparison
     from barrow.planning.densities import DensityMap, bandwidth_errors, best_of
     from barrow.planning.histograms import HistogramTarget, histogram_candidates
-    from barrow.planning.items import ItemChoice, choose_items
-    from barrow.planning.linear import kept_errors, linear_errors, shuffled_epsilon0, user_level_errors
+    from barrow.planning.item_choice import ItemChoice, choose_items
+    from barrow.planning.linear import errors_within, linear_errors, shuffled_epsilon0, user_level_errors
     from barrow.planning.rules import (
         CAVEATS,
         Caveat,
@@ -28,13 +28,13 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            ".candidates": "Candidate Versus best_first reasons useless",
-            ".comparing": "compare",
-            ".comparison": "Comparison Rival",
+            ".candidates": "BaselineComparison Candidate best_first reasons useless",
+            ".comparing": "ComparisonRequest compare compared",
+            ".comparison": "Baseline Comparison",
             ".densities": "DensityMap bandwidth_errors best_of",
             ".histograms": "HistogramTarget histogram_candidates",
-            ".items": "ItemChoice choose_items",
-            ".linear": "kept_errors linear_errors shuffled_epsilon0 user_level_errors",
+            ".item_choice": "ItemChoice choose_items",
+            ".linear": "errors_within linear_errors shuffled_epsilon0 user_level_errors",
             ".rules": "CAVEATS Caveat PaperRule paper_rule_central paper_rule_linear paper_rule_local",
             ".simulate": "Simulated reference_distribution",
             ".terms": "Terms",

@@ -12,15 +12,15 @@ values with everything at single items. What the plan predicted stays the best s
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.source import SeededSource
-from barrow.planning.edges import node_gap, noise_cost
 from barrow.planning.histograms import HistogramTarget, error_at
-from barrow.spaces.base import Floats
+from barrow.planning.node_spacing import node_gap, noise_cost
+from barrow.planning.simulate import Simulable
+from barrow.spaces.space import Floats
 
 _DRAWS = ((500, 12), (2000, 6), (12_000, 3))
 """So many redraws up to so many items, beyond them two."""
@@ -46,45 +46,47 @@ class OwnError:
     about: float
     between: tuple[float, float] | None = None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {"about": self.about, "between": None if self.between is None else list(self.between)}
 
 
-def own_error(target: HistogramTarget, made: Any, shares: Floats, predicted: float) -> OwnError:
+def own_error(target: HistogramTarget, built: Simulable, shares: Floats, predicted: float) -> OwnError:
     """The error of one release.
 
     Args:
         target: What was wanted.
-        made: The mechanism.
+        built: The mechanism.
         shares: The histogram that was released, one share for each item.
         predicted: What the plan said.
     """
     here = np.asarray(shares, dtype=np.float64)
     draws = next((count for most, count in _DRAWS if len(here) <= most), 2)
-    lone = single_items(made, here)
+    lone = single_items(built, here)
     if lone is None:
-        return OwnError(error_at(target, made, here, draws))
-    return OwnError(predicted, between(target, made, here, draws))
+        return OwnError(error_at(target, built, here, draws))
+    return OwnError(predicted, between(target, built, here, draws))
 
 
-def between(target: HistogramTarget, made: Any, shares: Floats, draws: int = 1) -> tuple[float, float]:
+def between(target: HistogramTarget, built: Simulable, shares: Floats, draws: int = 1) -> tuple[float, float]:
     """Of nodes coarser than items: the errors at a smooth map, and at one with the same node values in few places."""
-    lone = single_items(made, shares)
-    errors = [error_at(target, made, truth, draws) for truth in (shares, shares if lone is None else lone)]
+    lone = single_items(built, shares)
+    errors = [error_at(target, built, truth, draws) for truth in (shares, shares if lone is None else lone)]
     return min(errors), max(errors)
 
 
-def too_coarse(target: HistogramTarget, made: Any) -> tuple[float, float] | None:
+def too_coarse(target: HistogramTarget, built: Simulable) -> tuple[float, float] | None:
     """:func:`between` at the target's reference, where nodes leave open far more than the noise does; else None."""
     reference = target.reference
-    if single_items(made, reference) is None or noise_cost(made) >= _LITTLE * node_gap(made):
+    if not isinstance(built, HistogramNoise) or single_items(built, reference) is None:
         return None
-    low, high = between(target, made, made.simulated(reference, SeededSource(_SEED)))
+    if noise_cost(built) >= _LITTLE * node_gap(built):
+        return None
+    low, high = between(target, built, built.simulated(reference, SeededSource(_SEED)))
     return (low, high) if high > FAR_APART * low else None
 
 
-def single_items(made: Any, shares: Floats) -> Floats | None:
+def single_items(built: Simulable, shares: Floats) -> Floats | None:
     """A map with about the same node values, all at one item for each node; None where nodes are no coarser than items.
 
     >>> from barrow.mechanisms.histograms import histogram_noise
@@ -92,10 +94,10 @@ def single_items(made: Any, shares: Floats) -> Floats | None:
     >>> single_items(histogram_noise(Line(0, 4, step=1, cells=True), "edges", 5, users=10), np.full(4, 0.25)) is None
     True
     """
-    if not isinstance(made, HistogramNoise) or made.kind != "edges" or made.noise.plan.graph.weights is None:
+    if not isinstance(built, HistogramNoise) or built.kind != "edges" or built.along_edges.plan.graph.weights is None:
         return None
-    carried = made.noise.plan.graph.weights.tocsc()
+    carried = built.along_edges.plan.graph.weights.tocsc()
     homes = np.asarray(carried.argmax(axis=0)).ravel()
     held = np.maximum(np.asarray(carried.T @ shares).ravel(), 0.0)
-    found = np.bincount(homes, held, minlength=len(shares))
-    return np.asarray(found / found.sum())
+    result = np.bincount(homes, held, minlength=len(shares))
+    return np.asarray(result / result.sum())

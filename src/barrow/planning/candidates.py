@@ -7,6 +7,7 @@ question. EMD-DP with about the same error is preferred: it hides small changes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,8 +17,7 @@ from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.planning.terms import Terms
-from barrow.policy import Promise
-from barrow.privacy import Guarantee, UserLevel
+from barrow.promises import Guarantee, Promise, UserLevel
 
 DEFINITIONS = ("auto", "emd", "user_level")
 """What a question may ask for: the more accurate one, or one of them by name."""
@@ -41,9 +41,10 @@ class Candidate:
         standard_error: Of ``error``, where that is the mean of simulated releases.
         decoded: The part of ``error`` that is noise and decoding, without what snapping moves; for histograms.
 
-    >>> from barrow.privacy import Emd
-    >>> made = Candidate("tree", "noise on the edges", Guarantee(Emd(25, model="central"), "knorm", "lemma:lin"), 0.001)
-    >>> made.user_level, made.to_json()["error"]
+    >>> from barrow.promises import Emd
+    >>> guarantee = Guarantee(Emd(25, model="central"), "knorm", "lemma:lin")
+    >>> candidate = Candidate("tree", "noise on the edges", guarantee, 0.001)
+    >>> candidate.user_level, candidate.to_json()["error"]
     (False, 0.001)
     """
 
@@ -68,7 +69,7 @@ class Candidate:
         delta: Fraction = self.guarantee.definition.parameters["delta"]
         return float_up(epsilon_at(self.mechanism.event, share, reach, delta))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {
             "name": self.name,
@@ -110,20 +111,20 @@ def chosen(candidates: Sequence[Candidate], name: str = "auto") -> Candidate:
 def reasons(candidates: Sequence[Candidate]) -> dict[str, str]:
     """Why each one but the best loses, by name.
 
-    >>> from barrow.privacy import Emd
+    >>> from barrow.promises import Emd
     >>> promise = Guarantee(Emd(25, model="central"), "knorm", "lemma:lin")
     >>> reasons([Candidate("identity", "", promise, 0.2), Candidate("tree", "", promise, 0.1)])
     {'identity': '2.0 times the error of tree'}
     """
     best, *others = best_first(candidates)
-    found = {}
+    result = {}
     for other in others:
         if best.error == 0.0:  # an interval of one whole number
-            found[other.name] = f"no better than {best.name}" if other.error == 0.0 else f"{best.name} has no error"
+            result[other.name] = f"no better than {best.name}" if other.error == 0.0 else f"{best.name} has no error"
             continue
         times = other.error / best.error
-        found[other.name] = f"{times:,.{1 if times < 100 else 0}f} times the error of {best.name}"
-    return found
+        result[other.name] = f"{times:,.{1 if times < 100 else 0}f} times the error of {best.name}"
+    return result
 
 
 def useless(error: float, guess: float | None, unit: str, most: float | None = None) -> list[str]:
@@ -158,7 +159,7 @@ def checked_definition(definition: str) -> str:
     return definition
 
 
-def kept_user_level(
+def user_level_within(
     terms: Terms, make: Callable[[Fraction], Sequence[Candidate]], definition: str = "auto"
 ) -> list[Candidate]:
     """User-level DP at the largest epsilon that keeps every promise, best first; nothing where there are no promises.
@@ -185,30 +186,73 @@ def kept_user_level(
 
 
 def preferred(
-    own: Sequence[Candidate], rivals: Sequence[Candidate], definition: str = "auto", snapping: float = 0.0
+    own: Sequence[Candidate], baselines: Sequence[Candidate], definition: str = "auto", snapping: float = 0.0
 ) -> Candidate:
     """What to release: the best of EMD-DP, or of user-level DP where that is the more accurate one by 5 % or more.
 
-    What is compared is what :class:`Versus` says: errors with what snapping adds to both of them.
+    What is compared is what :class:`BaselineComparison` says: errors with what snapping adds to both of them.
 
     Args:
         own: The candidates of EMD-DP, best first.
-        rivals: Those of user-level DP.
+        baselines: Those of user-level DP.
         definition: What the question asks for.
         snapping: What snapping adds to each error, where it is no part of it.
     """
-    if definition == "user_level" and not rivals:
+    if definition == "user_level" and not baselines:
         raise ParameterError(
             "No mechanism of user-level DP can answer this question here.",
             allowed="definition = 'auto' or 'emd'",
             fix="definition = 'auto'",
         )
-    better = bool(rivals) and (rivals[0].error + snapping) * ALIKE < own[0].error + snapping
-    return rivals[0] if definition == "user_level" or (definition == "auto" and better) else own[0]
+    better = bool(baselines) and (baselines[0].error + snapping) * ALIKE < own[0].error + snapping
+    return baselines[0] if definition == "user_level" or (definition == "auto" and better) else own[0]
 
 
 @dataclass(frozen=True)
-class Versus:
+class ErrorRatio:
+    """How an error compares with another one's; by this everything that compares decides and speaks.
+
+    Attributes:
+        own: The error of what is released.
+        other: That of what it is compared with.
+
+    >>> ErrorRatio(0.1, 0.32).words, ErrorRatio(0.1, 0.104).words, ErrorRatio(0.0, 0.1).words
+    ('3.2 times the error', 'about the same error', 'some error')
+    """
+
+    own: float
+    other: float
+
+    @property
+    def value(self) -> float:
+        """The other error over the own one; an interval of one whole number has none."""
+        if self.own == 0.0:
+            return 1.0 if self.other == 0.0 else math.inf
+        return self.other / self.own
+
+    @property
+    def alike(self) -> bool:
+        """Whether both are about the same."""
+        return 1.0 / ALIKE < self.value < ALIKE
+
+    @property
+    def times(self) -> str:
+        """How many times the smaller of both the larger one is."""
+        times = self.value if self.value > 1.0 else 1.0 / self.value
+        return f"{times:,.{2 if times < 1.95 else 1 if times < 9.95 else 0}f} times"
+
+    @property
+    def words(self) -> str:
+        """What the other one has."""
+        if self.alike:
+            return "about the same error"
+        if self.own == 0.0 or self.other == 0.0:
+            return "some error" if self.own == 0.0 else "no error"
+        return f"{self.times} {'the' if self.value > 1.0 else 'less'} error"
+
+
+@dataclass(frozen=True)
+class BaselineComparison:
     """What is released beside the best of the other definition.
 
     Attributes:
@@ -217,10 +261,10 @@ class Versus:
         at_worst: The other one, at the worst case of what is released; None where none can answer.
         snapping: What snapping adds to each error: without it ratios would flatter the smaller noise.
 
-    >>> from barrow.privacy import Emd, Guarantee, UserLevel
+    >>> from barrow.promises import Emd, Guarantee, UserLevel
     >>> one = Candidate("edges", "", Guarantee(Emd(8, model="central"), "", ""), 0.1)
     >>> other = Candidate("cells", "", Guarantee(UserLevel(1, model="central"), "", ""), 0.32)
-    >>> print(Versus(one, other, None).line)
+    >>> print(BaselineComparison(one, other, None).line)
     user-level DP at the promises (cells, ε = 1): 3.2 times the error
     """
 
@@ -233,31 +277,23 @@ class Versus:
     def line(self) -> str:
         """Both ratios of errors, each with its label, in one line."""
         name = "EMD-DP" if self.chosen.user_level else "user-level DP"
-        found = f"{name} at the promises ({self._named(self.at_promises)}): {self._times(self.at_promises)}"
+        text = f"{name} at the promises ({self._named(self.at_promises)}): {self._times(self.at_promises)}"
         if self.at_worst is None:
-            return found
+            return text
         worst = self.chosen.guarantee.epsilon_at(1)
-        return f"{found}; at the same worst case (ε = {worst:.3g}): {self._times(self.at_worst)}"
+        return f"{text}; at the same worst case (ε = {worst:.3g}): {self._times(self.at_worst)}"
 
     def _named(self, other: Candidate) -> str:
         word = "ε =" if other.user_level else "worst case ε ="
         return f"{other.name}, {word} {other.guarantee.epsilon_at(1):.3g}"
 
     def _times(self, other: Candidate) -> str:
-        own, theirs = self.chosen.error + self.snapping, other.error + self.snapping
-        if own == 0.0 or theirs == 0.0:  # an interval of one whole number
-            return "about the same error" if own == theirs else "some error" if own == 0.0 else "no error"
-        ratio = theirs / own
-        if 1.0 / ALIKE < ratio < ALIKE:
-            return "about the same error"
-        times = ratio if ratio > 1.0 else 1.0 / ratio
-        digits = 2 if times < 1.95 else 1 if times < 9.95 else 0
-        return f"{times:,.{digits}f} times {'the' if ratio > 1.0 else 'less'} error"
+        return ErrorRatio(self.chosen.error + self.snapping, other.error + self.snapping).words
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
 
-        def row(other: Candidate) -> dict[str, Any]:
+        def row(other: Candidate) -> dict[str, object]:
             worst = other.guarantee.epsilon_at(1)
             return {
                 "name": other.name,
@@ -273,36 +309,36 @@ class Versus:
         }
 
 
-def versus(
+def baseline_comparison(
     terms: Terms,
     chosen: Candidate,
     own: Sequence[Candidate],
-    rivals: Sequence[Candidate],
+    baselines: Sequence[Candidate],
     *,
     emd: Callable[[Terms], Sequence[Candidate]],
     user_level: Callable[[Fraction], Sequence[Candidate]],
     snapping: float = 0.0,
-) -> Versus | None:
+) -> BaselineComparison | None:
     """The comparison of a plan; None where there is nothing to compare with.
 
     Args:
         terms: What is kept.
         chosen: What is released.
         own: The candidates of EMD-DP that keep the terms, best first.
-        rivals: Those of user-level DP.
+        baselines: Those of user-level DP.
         emd: From terms to the candidates of EMD-DP.
         user_level: From an epsilon to the candidates of user-level DP.
         snapping: What snapping adds to each error.
     """
-    if not rivals:
+    if not baselines:
         return None
-    found = Versus(chosen, own[0] if chosen.user_level else rivals[0], None, snapping)
+    result = BaselineComparison(chosen, own[0] if chosen.user_level else baselines[0], None, snapping)
     largest = Fraction(chosen.guarantee.epsilon_at(1))
     try:
         if chosen.user_level:
             here = replace(terms, promises=(Promise("all", "anywhere", largest),), fraction=Fraction(1))
-            return replace(found, at_worst=best_first(emd(here))[0])
+            return replace(result, at_worst=best_first(emd(here))[0])
         # Whatever has this worst case is user-level DP itself, so that what is chosen is among the others.
-        return replace(found, at_worst=best_first([*user_level(largest), chosen])[0])
+        return replace(result, at_worst=best_first([*user_level(largest), chosen])[0])
     except ParameterError:
-        return found
+        return result

@@ -11,22 +11,20 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
-from barrow.planning.comparison import ASKED, PROMISES, WORST, Change, Comparison, Rival
+from barrow.planning.comparison import PROMISES, REQUEST, WORST, Baseline, Change, Comparison
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
-from barrow.planning.linear import kept_errors, user_level_errors
+from barrow.planning.linear import errors_within, user_level_errors
 from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
 from barrow.planning.simulate import Reference, reference_distribution
 from barrow.planning.terms import Terms
 from barrow.planning.user_level import released_user_level, user_level_histograms
-from barrow.policy import Policy, describe_move
-from barrow.policy.policy import PromiseLike
-from barrow.privacy import Model
-from barrow.privacy.definitions import positive, probability, to_model
+from barrow.promises import Model, Policy, describe_move
+from barrow.promises.definitions import positive, probability, to_model
+from barrow.promises.policy import PromiseLike, Satisfied
 from barrow.queries import Query, query_from_spec
 from barrow.spaces import Space
 
@@ -35,7 +33,7 @@ _LARGEST_ALPHA = 10_000.0
 
 def compare(
     space: Space,
-    query: Mapping[str, Any] | Query,
+    query: Mapping[str, object] | Query,
     alpha: Exact | None = None,
     delta: Exact = 0,
     *,
@@ -69,8 +67,8 @@ def compare(
         decode: Of a histogram: ``"auto"`` or ``"nearest"``.
 
     >>> from barrow.spaces import Clustered
-    >>> found = compare(Clustered.grid(5, 4, r=0.02), {"kind": "histogram"}, 25, users=10**4, epsilons=["0.5"])
-    >>> found.choice.name, [rival.why for rival in found.rivals]
+    >>> result = compare(Clustered.grid(5, 4, r=0.02), {"kind": "histogram"}, 25, users=10**4, epsilons=["0.5"])
+    >>> result.choice.name, [baseline.why for baseline in result.baselines]
     ('tree', ['was asked for', 'has the same worst case'])
     """
     if isinstance(users, bool) or users is None or users < 2:
@@ -89,31 +87,31 @@ def compare(
     query = query if isinstance(query, Query) else query_from_spec(space, dict(query))
     if query.of_items:
         target = HistogramTarget(terms, reference_distribution(space, reference), items, noise, decode)
-        asked = _histogram(target)
+        request = _histogram(target)
         own, cannot = histogram_candidates(target)
     else:
-        asked = _linear(query, slack, users, model)
-        own, cannot = _snapped(query, kept_errors(query, terms)), {}
+        request = _linear(query, slack, users, model)
+        own, cannot = _snapped(query, errors_within(query, terms)), {}
     rate = own[0].guarantee.definition.parameters.get("alpha", terms.alpha)
-    return compared(space, asked, own, rate, slack, policy=policy, epsilons=epsilons, cannot=cannot)
+    return compared(space, request, own, rate, slack, policy=policy, epsilons=epsilons, cannot=cannot)
 
 
-def _linear(query: Query, delta: Fraction, users: int, model: str) -> Asked:
+def _linear(query: Query, delta: Fraction, users: int, model: str) -> ComparisonRequest:
     """A linear question: errors are half widths."""
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
         return _snapped(query, user_level_errors(query, epsilon, delta, users=users, model=model))
 
-    return Asked(query.description, "95 % half width of each value", query.unit, others, paper_rule_linear)
+    return ComparisonRequest(query.description, "95 % half width of each value", query.unit, others, paper_rule_linear)
 
 
-def _snapped(query: Query, found: list[Candidate]) -> list[Candidate]:
+def _snapped(query: Query, candidates: list[Candidate]) -> list[Candidate]:
     """Snapping moves everybody's answer alike: without it a ratio of errors would flatter the smaller noise."""
     moved = query.snapping_upper if query.snapping_counted else 0.0
-    return [replace(candidate, error=candidate.error + moved) for candidate in found]
+    return [replace(candidate, error=candidate.error + moved) for candidate in candidates]
 
 
-def _histogram(target: HistogramTarget) -> Asked:
+def _histogram(target: HistogramTarget) -> ComparisonRequest:
     """A histogram: errors are earth mover's distances after decoding."""
     terms, items = target.terms, target.items
     space, delta, users, model = terms.space, terms.delta, terms.users, terms.model
@@ -121,7 +119,7 @@ def _histogram(target: HistogramTarget) -> Asked:
     slow = items is not None and model != Model.CENTRAL and not (model == Model.LOCAL and space.geometry.has_tree)
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
-        found = released_user_level(target, epsilon) or user_level_histograms(
+        result = released_user_level(target, epsilon) or user_level_histograms(
             space,
             epsilon,
             delta,
@@ -130,7 +128,7 @@ def _histogram(target: HistogramTarget) -> Asked:
             reference=target.reference,
             decode=target.decode,
         )
-        return [*found, *_itself(target, epsilon)] if itself and slow else found
+        return [*result, *_itself(target, epsilon)] if itself and slow else result
 
     def rule(epsilon: Fraction) -> PaperRule | None:
         if delta == 0 or items is None:
@@ -141,7 +139,7 @@ def _histogram(target: HistogramTarget) -> Asked:
         return paper_rule_central(epsilon, delta, **sizes, users=users)
 
     measure = "EMD between the decoded histogram and the truth, simulated at a public reference"
-    return Asked("the histogram of people's items", measure, space.unit, others, rule, target.uniform_guess)
+    return ComparisonRequest("the histogram of people's items", measure, space.unit, others, rule, target.uniform_guess)
 
 
 def _itself(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
@@ -154,7 +152,7 @@ def _itself(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ComparisonRequest:
     """What a comparison is about: words, and where competitors come from.
 
     Attributes:
@@ -165,6 +163,9 @@ class Asked:
             alpha = epsilon is to be among them where that takes a while.
         rule: From an epsilon to what the paper's rule says, or None.
         uniform_guess: What a guess without data errs by, for a histogram.
+
+    >>> ComparisonRequest("the mean", "95 % half width", "km", lambda epsilon, itself: [], lambda epsilon: None).unit
+    'km'
     """
 
     description: str
@@ -177,7 +178,7 @@ class Asked:
 
 def compared(
     space: Space,
-    asked: Asked,
+    request: ComparisonRequest,
     own: Sequence[Candidate],
     alpha: Fraction,
     delta: Fraction = Fraction(0),
@@ -190,51 +191,62 @@ def compared(
 
     Args:
         space: The public space.
-        asked: What is asked, and where competitors come from.
+        request: What is asked, and where competitors come from.
         own: The candidates of EMD-DP, the most accurate first.
         alpha: What they were made for.
         delta: Of both.
         policy: The promises; user-level DP is set to their smallest epsilon.
         epsilons: More parameters of user-level DP.
         cannot: Why other mechanisms cannot answer.
+
+    >>> from barrow.planning import linear_errors
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Line
+    >>> query = mean(Line(0, 1, step="0.1"))
+    >>> own = linear_errors(query, Fraction(5), users=100)
+    >>> request = _linear(query, Fraction(0), 100, "central")
+    >>> [baseline.epsilon for baseline in compared(query.space, request, own, Fraction(5), epsilons=[1]).baselines][0]
+    Fraction(1, 1)
     """
     return Comparison(
-        asked.description,
-        asked.measure,
-        asked.unit,
+        request.description,
+        request.measure,
+        request.unit,
         alpha,
         delta,
         f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance",
         tuple(own),
         {} if cannot is None else cannot,
-        tuple(_rival(asked, own, alpha, why, epsilon) for why, epsilon in _levels(policy, epsilons, own[0])),
-        () if policy is None else tuple(_change(kept, space) for kept in policy.kept),
-        asked.uniform_guess,
+        tuple(_baseline(request, own, alpha, why, epsilon) for why, epsilon in _levels(policy, epsilons, own[0])),
+        () if policy is None else tuple(_change(satisfied, space) for satisfied in policy.satisfied),
+        request.uniform_guess,
     )
 
 
 def _levels(policy: Policy | None, epsilons: Sequence[Exact], choice: Candidate) -> list[tuple[str, Fraction]]:
     """Which epsilons of user-level DP to compare with, and why; each once."""
     wanted = [] if policy is None else [(PROMISES, min(promise.epsilon for promise in policy.promises))]
-    wanted += [(ASKED, positive(epsilon, "epsilon")) for epsilon in epsilons]
+    wanted += [(REQUEST, positive(epsilon, "epsilon")) for epsilon in epsilons]
     worst = choice.guarantee.epsilon_at(1)
     if 0.0 < worst < math.inf:
         wanted.append((WORST, Fraction(worst)))
-    found: dict[Fraction, str] = {}
+    result: dict[Fraction, str] = {}
     for why, epsilon in wanted:
-        if not any(abs(epsilon / known - 1) < Fraction(1, 10**6) for known in found):
-            found[epsilon] = why
-    return [(why, epsilon) for epsilon, why in found.items()]
+        if not any(abs(epsilon / known - 1) < Fraction(1, 10**6) for known in result):
+            result[epsilon] = why
+    return [(why, epsilon) for epsilon, why in result.items()]
 
 
-def _rival(asked: Asked, own: Sequence[Candidate], alpha: Fraction, why: str, epsilon: Fraction) -> Rival:
-    choice, others = own[0], asked.others(epsilon, why != WORST)
+def _baseline(
+    request: ComparisonRequest, own: Sequence[Candidate], alpha: Fraction, why: str, epsilon: Fraction
+) -> Baseline:
+    choice, others = own[0], request.others(epsilon, why != WORST)
     # Whatever is at most epsilon for every change is user-level DP itself.
     known = [c for c in own if c.guarantee.epsilon_at(1) <= float(epsilon) * (1.0 + 1e-12)]
-    found = best_first([*others, *(as_user_level(candidate) for candidate in known)])
+    result = best_first([*others, *(as_user_level(candidate) for candidate in known)])
     same = None if why == WORST else next((c for c in others if c.name == choice.name), None)
-    crossing = None if same is None else crossover(choice, alpha, same, epsilon, found[0].error)
-    return Rival(why, epsilon, tuple(found), crossing, asked.rule(epsilon))
+    crossing = None if same is None else crossover(choice, alpha, same, epsilon, result[0].error)
+    return Baseline(why, epsilon, tuple(result), crossing, request.rule(epsilon))
 
 
 def crossover(choice: Candidate, alpha: Fraction, same: Candidate, epsilon: Fraction, error: float) -> float | None:
@@ -261,14 +273,14 @@ def crossover(choice: Candidate, alpha: Fraction, same: Candidate, epsilon: Frac
     if abs(steps) < 1e-9 or not choice.error > 0.0 or (same.error - choice.error) * steps <= 0.0:
         return None
     slope = math.log(choice.error / same.error) / steps
-    found = first * math.exp(math.log(error / same.error) / slope)
-    return max(found, least) if found <= _LARGEST_ALPHA else None
+    result = first * math.exp(math.log(error / same.error) / slope)
+    return max(result, least) if result <= _LARGEST_ALPHA else None
 
 
-def as_user_level(made: Candidate) -> Candidate:
+def as_user_level(candidate: Candidate) -> Candidate:
     """A candidate of EMD-DP as one of user-level DP, which it is by its worst case."""
-    return replace(made, words=f"user-level: {made.words}, by its worst case")
+    return replace(candidate, words=f"user-level: {candidate.words}, by its worst case")
 
 
-def _change(kept: Any, space: Space) -> Change:
-    return describe_move(kept.promise, space), kept.share, kept.reach, float(kept.promise.epsilon)
+def _change(satisfied: Satisfied, space: Space) -> Change:
+    return describe_move(satisfied.promise, space), satisfied.share, satisfied.reach, float(satisfied.promise.epsilon)

@@ -13,23 +13,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
+from barrow.mechanisms import Strategy
+from barrow.mechanisms.additive import CalibratedNoise
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.planning.simulate import Simulable, simulate
-from barrow.privacy import Model
-from barrow.progress import track
+from barrow.progress import with_progress
+from barrow.promises import Model
 from barrow.queries import Query
 from barrow.queries.density import weights_at
 from barrow.spaces import Space, parse_distance
-from barrow.spaces.base import Floats, Ids
 from barrow.spaces.grids import coarser, snapping_means
 from barrow.spaces.shapes import cell_corners
+from barrow.spaces.space import Floats, Ids
 
 _FINE = 2**18
 """Cells of the finer grid, at most."""
@@ -58,7 +60,13 @@ class DensityError:
 
 
 def density_error(
-    query: Query, noise: Any, reference: Floats, again: Callable[[Space], Query], *, users: int, model: Model
+    query: Query,
+    noise: CalibratedNoise,
+    reference: Floats,
+    again: Callable[[Space], Query],
+    *,
+    users: int,
+    model: Model,
 ) -> DensityError:
     """What to expect of a density; it reads no data.
 
@@ -70,8 +78,8 @@ def density_error(
         users: How many people there are.
         model: Who adds the noise.
     """
-    held = query.space.records_space
-    mean, variance = snapping_moves(again(held), reference[: held.items], again)
+    records_space = query.space.records_space
+    mean, variance = snapping_moves(again(records_space), reference[: records_space.items], again)
     size, more = query.dimension, query.dimension - len(mean)
     mean, spread = np.append(mean, np.zeros(more)), np.sqrt(np.append(variance, np.zeros(more)) / users)
     true = np.asarray(query.table.floats().T @ reference).ravel() * float(query.step)
@@ -79,13 +87,13 @@ def density_error(
     alone, moved, decoded = [], [], []
     for _ in range(min(_MOST_DRAWS, math.ceil(_VALUES / size))):
         if model is Model.LOCAL:
-            drawn = _normals(size, source) * (float(noise.deviation) / math.sqrt(users))
+            sample = _normals(size, source) * (float(noise.deviation) / math.sqrt(users))
         else:
-            drawn = np.asarray(noise.draw(Center.from_integers(np.zeros(size, dtype=np.int64)), source).values)
+            sample = _sample(noise, size, source)
         away = mean + spread * _normals(size, source)
-        alone.append(np.abs(drawn))
-        moved.append(np.abs(drawn + away))
-        decoded.append(nearest_in_simplex(true + drawn) - true + away)
+        alone.append(np.abs(sample))
+        moved.append(np.abs(sample + away))
+        decoded.append(nearest_in_simplex(true + sample) - true + away)
     wide, narrow = (float(np.quantile(np.concatenate(one), 0.95)) for one in (moved, alone))
     return DensityError(
         math.sqrt(float(np.mean(mean**2 + spread**2))),
@@ -95,18 +103,25 @@ def density_error(
     )
 
 
+def _sample(noise: CalibratedNoise | Strategy, size: int, source: SeededSource) -> Floats:
+    """Simulated noise of all values; that of a strategy is what the noise of its combinations adds to them."""
+    if isinstance(noise, Strategy):
+        return noise.simulated(source)
+    return np.asarray(noise.draw(Center.from_integers(np.zeros(size, dtype=np.int64)), source).values)
+
+
 def snapping_moves(query: Query, reference: Floats, again: Callable[[Space], Query]) -> tuple[Floats, Floats]:
     """For each centre the mean of what snapping adds to one record's weight at the reference, and its variance."""
     space = query.space
     if not space.snapping_upper:
         return np.zeros(query.dimension), np.zeros(query.dimension)
     here, shares, ratio = _affordable(query, reference, again)
-    found = _inside(here.space)
-    if found is None:  # the slope of a hat along the way to the middle of a cell
+    result = _inside(here.space)
+    if result is None:  # the slope of a hat along the way to the middle of a cell
         moved = snapping_means(space) / float(parse_distance(query.arguments["bandwidth"], space))
         reached = (query.table.floats() != 0.0).astype(np.float64)
         return np.zeros(query.dimension), np.asarray((reference * moved**2 / 2.0) @ reached).ravel()
-    places, ids, times = found
+    places, ids, times = result
     known = np.bincount(ids, minlength=here.space.items)
     spread = (shares / np.maximum(known, 1))[ids]  # people are anywhere in their cells
     differences = (here.table.floats() * float(here.step))[ids] - weights_at(here, places)
@@ -137,8 +152,8 @@ def _affordable(query: Query, shares: Floats, again: Callable[[Space], Query]) -
     What snapping moves one record falls with the width of cells, its mean with the square.
     """
     space, most = query.space, _FINE // 16
-    while most < space.items and (found := coarser(space, most)) is not None:
-        large, ids = found
+    while most < space.items and (result := coarser(space, most)) is not None:
+        large, ids = result
         try:
             stand_in = again(large)
         except ParameterError:  # too coarse for the bandwidth
@@ -152,9 +167,7 @@ def _affordable(query: Query, shares: Floats, again: Callable[[Space], Query]) -
 
 
 def _normals(count: int, source: SeededSource) -> Floats:
-    from scipy.special import ndtri
-
-    return np.asarray(ndtri(((source.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53))
+    return np.asarray(heavy.special.ndtri(((source.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) / 2.0**53))
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +187,7 @@ class DensityMap:
     """
 
     query: Query
-    noise: Any
+    noise: CalibratedNoise
 
     @property
     def space(self) -> Space:
@@ -206,37 +219,37 @@ def bandwidth_errors(
     >>> from barrow.queries import density
     >>> from barrow.spaces import Line
     >>> line = Line(0, 64, step=1, cells=True)
-    >>> def made(width, n):
+    >>> def build(width, n):
     ...     query = density(line, bandwidth=width / 64)
     ...     return DensityMap(query, linear_noise(query, 25, users=n))
-    >>> few, many = (bandwidth_errors(line, np.full(64, 1 / 64), lambda w, n=n: made(w, n)) for n in (20, 10**6))
+    >>> few, many = (bandwidth_errors(line, np.full(64, 1 / 64), lambda w, n=n: build(w, n)) for n in (20, 10**6))
     >>> few[0][0], best_of(few) > best_of(many)
     (16.0, True)
     """
-    found: list[tuple[float, float]] = []
-    for i in track(range(_MOST), "trying bandwidths"):
+    results: list[tuple[float, float]] = []
+    for i in with_progress(range(_MOST), "trying bandwidths"):
         width = float(f"{space.diameter / _WIDEST / _STEP**i:.3g}")
         try:
             error = simulate(make(width), reference, _DRAWS).mean
         except ParameterError:
-            if found:
+            if results:
                 break  # narrower than two cells
             continue
-        found.append((width, error))
-        if error > _WORSE * min(other for _, other in found):
+        results.append((width, error))
+        if error > _WORSE * min(other for _, other in results):
             break
-    return tuple(found)
+    return tuple(results)
 
 
-def best_of(found: Sequence[tuple[float, float]]) -> float:
+def best_of(results: Sequence[tuple[float, float]]) -> float:
     """The widest bandwidth whose error is hardly above the least.
 
     >>> best_of([(8.0, 0.2), (4.0, 0.101), (2.0, 0.1)])
     4.0
     """
-    if not found:
+    if not results:
         raise ParameterError(
             "No bandwidth suits this space.", allowed="a space with cells much smaller than itself", fix="a finer grid"
         )
-    least = min(error for _, error in found)
-    return next(width for width, error in found if error <= _ALIKE * least)
+    least = min(error for _, error in results)
+    return next(width for width, error in results if error <= _ALIKE * least)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -20,24 +19,24 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.edge_histogram import Spacing
 from barrow.mechanisms.histograms import HISTOGRAMS, HistogramKind, HistogramNoise, NoiseTarget
-from barrow.planning.candidates import Candidate, best_first
-from barrow.planning.edges import best_spacing
-from barrow.planning.items import ItemChoice, choose_items, most_accurate_items
+from barrow.planning.candidates import ALIKE, Candidate, best_first
+from barrow.planning.item_choice import ItemChoice, choose_items, most_accurate_items
+from barrow.planning.node_spacing import best_spacing
 from barrow.planning.references import QUICK, most_error
-from barrow.planning.simulate import MOST_RANKED, Simulated, draws_of, raw_error, simulate, stand_in
+from barrow.planning.simulate import MOST_RANKED, Simulable, Simulated, draws_of, raw_error, simulate, stand_in
 from barrow.planning.terms import Terms
-from barrow.privacy import Model
+from barrow.promises import Model
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
 from barrow.spaces.grids import snapping_means
+from barrow.spaces.space import Floats
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
 _FEW_ITEMS, _SOME_ITEMS, _MANY_ITEMS = 300, 500, 2000
 _SURE, _MOST_DRAWS = 0.08, 40
 """Up to some items, the best has at most this relative standard error, or comes from so many releases."""
-_FIRST_DRAWS, _CLOSE, _OUTDONE = 3, 1.3, 1.05
+_FIRST_DRAWS, _CLOSE = 3, 1.3
 """So many releases of each mechanism on small spaces, and more of those that are within this of the best."""
 _PER_ITEM, _LONGEST, _QUICK = 1.2e-4, 120.0, 15.0
 """Seconds of planning and decoding a histogram for each item, the most that is begun, and what is proposed."""
@@ -67,7 +66,7 @@ class HistogramTarget:
     items: int | None = None
     noise: str = "auto"
     decode: str = "auto"
-    spacing: Any = "auto"
+    spacing: Spacing = "auto"
     report_values: int = 20_000
 
     @property
@@ -96,11 +95,11 @@ def histogram_candidates(
     >>> from barrow.planning import reference_distribution
     >>> space = Clustered.grid(5, 4, r=0.02)
     >>> terms = Terms(space, 1000, given=Fraction(25), delta=Fraction(1, 10**9))
-    >>> found, cannot = histogram_candidates(HistogramTarget(terms, reference_distribution(space), 100))
-    >>> [c.name for c in found], sorted(cannot)
+    >>> result, cannot = histogram_candidates(HistogramTarget(terms, reference_distribution(space), 100))
+    >>> [c.name for c in result], sorted(cannot)
     (['tree', 'frequency', 'paper', 'cells'], ['edges', 'multiscale'])
     """
-    made: list[Candidate] = []
+    candidates: list[Candidate] = []
     cannot: dict[str, str] = {}
     additive = {name: _additive(kind) for name, kind in HISTOGRAMS.items()}
     builders: dict[str, Callable[[HistogramTarget], Candidate]] = {
@@ -118,16 +117,16 @@ def histogram_candidates(
                 allowed="'auto', " + ", ".join(map(repr, builders)),
                 fix="mechanism = 'auto'",
             )
-        if only == "auto" and not thorough and (why := _outdone(name, made, target)):
+        if only == "auto" and not thorough and (why := _outdone(name, candidates, target)):
             cannot[name] = why
             continue
         try:
-            made.append(builders[name](target))
+            candidates.append(builders[name](target))
         except ParameterError as error:
             if only != "auto":
                 raise
             cannot[name] = error.problem.rstrip(".")
-    if not made:
+    if not candidates:
         raise ParameterError(
             "No mechanism can give this histogram: "
             + "; ".join(f"{name}: {why}" for name, why in cannot.items())
@@ -135,36 +134,36 @@ def histogram_candidates(
             allowed="a delta above 0 and a public number of items for each person (items = 30), or another model",
             fix="items = 30 in the question, and a delta such as 1e-9",
         )
-    best, *others = best_first(_contest(made, target))
+    best, *others = best_first(_contest(candidates, target))
     return best_first([_settled(best, target), *others]), cannot
 
 
-def _outdone(name: str, made: Sequence[Candidate], target: HistogramTarget) -> str | None:
+def _outdone(name: str, candidates: Sequence[Candidate], target: HistogramTarget) -> str | None:
     """Why randomised items need no calibration: at the largest alpha0 to hope for they err more than others."""
     terms = target.terms
-    if name not in ("frequency", "paper") or not made or target.items is None or terms.model is not Model.CENTRAL:
+    if name not in ("frequency", "paper") or not candidates or target.items is None or terms.model is not Model.CENTRAL:
         return None
     if name == "paper":
         return "Randomised items with a better accountant are among the others"
     try:
-        found = most_accurate_items(terms.space, terms.alpha, terms.delta, items=target.items, users=terms.users)
+        result = most_accurate_items(terms.space, terms.alpha, terms.delta, items=target.items, users=terms.users)
     except ParameterError:
-        found = None  # a calibration says why
-    if found is None:
+        result = None  # a calibration says why
+    if result is None:
         return None
-    error = simulate(FrequencyEstimator(found, terms.users), target.reference, _FIRST_DRAWS).mean
-    best = min(candidate.error for candidate in made)
-    if error <= _OUTDONE * best:
+    error = simulate(FrequencyEstimator(result, terms.users), target.reference, _FIRST_DRAWS).mean
+    best = min(candidate.error for candidate in candidates)
+    if error <= ALIKE * best:
         return None
     return f"Even at the largest alpha0 to hope for it errs {error / best:.3g} times as much"
 
 
-def _contest(made: list[Candidate], target: HistogramTarget) -> list[Candidate]:
+def _contest(candidates: list[Candidate], target: HistogramTarget) -> list[Candidate]:
     """A few draws tell who may win; those are simulated again with as many as a prediction needs."""
-    best = min(candidate.error for candidate in made)
+    best = min(candidate.error for candidate in candidates)
     return [
         _refined(candidate, target) if candidate.error <= _CLOSE * best and candidate.name != "paper" else candidate
-        for candidate in made
+        for candidate in candidates
     ]
 
 
@@ -182,8 +181,8 @@ def _settled(best: Candidate, target: HistogramTarget) -> Candidate:
 
 
 def _simulated(candidate: Candidate, target: HistogramTarget, draws: int | None) -> Candidate:
-    found = simulate(candidate.mechanism, target.reference, draws)
-    return replace(candidate, error=found.mean, standard_error=found.standard_error, decoded=found.decoded)
+    result = simulate(candidate.mechanism, target.reference, draws)
+    return replace(candidate, error=result.mean, standard_error=result.standard_error, decoded=result.decoded)
 
 
 def _hopeless(target: HistogramTarget) -> dict[str, str]:
@@ -203,51 +202,51 @@ def _hopeless(target: HistogramTarget) -> dict[str, str]:
 
 def _additive(kind: HistogramKind) -> Callable[[HistogramTarget], Candidate]:
     def build(target: HistogramTarget) -> Candidate:
-        terms, made = target.terms, kept_noise(target, kind.name)
-        found, size = _predicted(made, target), terms.space.diameter
+        terms, built = target.terms, noise_within(target, kind.name)
+        result, size = _predicted(built, target), terms.space.diameter
         whose = "each person's " if terms.model is Model.LOCAL else ""
         return Candidate(
             kind.name,
-            f"{whose}{kind.words} ({made.noise.name})",
-            price(made.event),
-            found.mean,
-            None if made.undecoded is None else made.undecoded * size,
-            made.upper * size,
-            mechanism=made,
-            standard_error=found.standard_error,
-            decoded=found.decoded,
+            f"{whose}{kind.words} ({built.noise.name})",
+            price(built.event),
+            result.mean,
+            None if built.undecoded is None else built.undecoded * size,
+            built.upper * size,
+            mechanism=built,
+            standard_error=result.standard_error,
+            decoded=result.decoded,
         )
 
     return build
 
 
 def _predicted(
-    made: HistogramNoise, target: HistogramTarget, draws: int | None = None, most: int = MOST_MEASURED, **seed: int
+    mechanism: HistogramNoise, target: HistogramTarget, draws: int | None = None, most: int = MOST_MEASURED, **seed: int
 ) -> Simulated:
     """The simulated error: on a coarser grid where nodes are few and items very many."""
     space = target.terms.space
-    if not made.family.spaced or space.items <= most:
-        return simulate(made, target.reference, draws or _first_draws(space), most, **seed)
-    here = stand_in(space, target.reference, made.noise.dimension, most)
+    if not mechanism.family.spaced or space.items <= most:
+        return simulate(mechanism, target.reference, draws or _first_draws(space), most, **seed)
+    here = stand_in(space, target.reference, mechanism.noise.dimension, most)
     if here.space is space:
-        return simulate(made, target.reference, draws, most, **seed)
-    plan = made.noise.plan
-    alike = _noise_of(target, made.family, plan.alpha, plan.query.arguments.get("spacing"), here.space)
-    found = simulate(alike, here.reference, draws, most, **seed)
-    decoded = here.error(found.decoded / space.diameter)
+        return simulate(mechanism, target.reference, draws, most, **seed)
+    plan = mechanism.along_edges.plan
+    alike = _noise_of(target, mechanism.family, plan.alpha, plan.query.arguments.get("spacing"), here.space)
+    result = simulate(alike, here.reference, draws, most, **seed)
+    decoded = here.error(result.decoded / space.diameter)
     mean = raw_error(decoded, float(target.reference @ snapping_means(space)))
-    return replace(found, mean=mean * space.diameter, decoded=decoded * space.diameter, method="coarser grid")
+    return replace(result, mean=mean * space.diameter, decoded=decoded * space.diameter, method="coarser grid")
 
 
-def error_at(target: HistogramTarget, made: Any, reference: Floats, draws: int) -> float:
+def error_at(target: HistogramTarget, built: Simulable, reference: Floats, draws: int) -> float:
     """The mean error of a mechanism of the target's if people hold ``reference``, in the space's units.
 
     The noise is another one at every reference: few draws that are lucky at one of them are not at all of them.
     """
     seed = crc32(np.ascontiguousarray(reference).tobytes())
-    if isinstance(made, HistogramNoise):
-        return _predicted(made, replace(target, reference=reference), draws, MOST_RANKED, seed=seed).mean
-    return simulate(made, reference, draws, MOST_RANKED, seed).mean
+    if isinstance(built, HistogramNoise):
+        return _predicted(built, replace(target, reference=reference), draws, MOST_RANKED, seed=seed).mean
+    return simulate(built, reference, draws, MOST_RANKED, seed).mean
 
 
 def error_most(target: HistogramTarget, chosen: Candidate) -> float:
@@ -261,7 +260,7 @@ def _first_draws(space: Space) -> int | None:
     return _FIRST_DRAWS if space.items <= _FEW_ITEMS else None
 
 
-def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
+def noise_within(target: HistogramTarget, kind: str) -> HistogramNoise:
     """The noise of one kind with the largest alpha that keeps the terms: what the answer cannot show costs nothing."""
     terms, family = target.terms, HISTOGRAMS[kind]
     family.check(terms.space)
@@ -273,19 +272,19 @@ def kept_noise(target: HistogramTarget, kind: str) -> HistogramNoise:
     most = target.report_values if terms.model is Model.LOCAL else None
     if isinstance(spacing, str):
         spacing = best_spacing(terms.space, target.reference, lambda here, gap: at(terms.alpha, gap, here), most)
-    made = at(terms.alpha, spacing)
-    if most is not None and made.noise.dimension > most:
+    built = at(terms.alpha, spacing)
+    if most is not None and built.noise.dimension > most:
         raise ParameterError(
-            f"Each person's report would hold {made.noise.dimension:,} numbers.",
+            f"Each person's report would hold {built.noise.dimension:,} numbers.",
             allowed=f"at most report_values = {most:,}",
-            fix=f"report_values = {made.noise.dimension}, or a coarser space",
+            fix=f"report_values = {built.noise.dimension}, or a coarser space",
         )
-    larger = terms.alpha_for(Fraction(getattr(made.event, "range_ratio", None) or 1))
+    larger = terms.alpha_for(Fraction(getattr(built.event, "range_ratio", None) or 1))
     if larger <= terms.alpha:
-        return made
+        return built
     better = at(larger, spacing)
     # Scales are chosen anew at another alpha, and with them the ratio: only what keeps the terms is taken.
-    return better if terms.alpha_for(Fraction(getattr(better.event, "range_ratio", None) or 1)) >= larger else made
+    return better if terms.alpha_for(Fraction(getattr(better.event, "range_ratio", None) or 1)) >= larger else built
 
 
 def _noise_of(
@@ -321,9 +320,9 @@ def _choice(target: HistogramTarget) -> ItemChoice:
 
 def _frequency(target: HistogramTarget) -> Candidate:
     choice = _choice(target)
-    made = FrequencyEstimator(choice.mechanism, target.terms.users)
+    estimator = FrequencyEstimator(choice.mechanism, target.terms.users)
     words = f"every item randomised ({choice.mechanism.randomiser.description}), priced by {choice.guarantee.method}"
-    return _estimated("frequency", words, made, target)
+    return _estimated("frequency", words, estimator, target)
 
 
 def _paper(target: HistogramTarget) -> Candidate:
@@ -336,24 +335,24 @@ def _paper(target: HistogramTarget) -> Candidate:
     methods = choice.calibration.methods
     alpha0 = max(methods.get("theorem") or 0.0, float(choice.calibration.composition))
     randomiser = randomiser_from_spec(terms.space, Fraction(alpha0), None)
-    made = item_wise(randomiser, items=_items(target), users=n, model=terms.model, delta=terms.delta)
+    built = item_wise(randomiser, items=_items(target), users=n, model=terms.model, delta=terms.delta)
     words = "every item randomised (GKRR) with the alpha0 of the paper's Theorem 4.4"
-    return _estimated("paper", words, FrequencyEstimator(made, terms.users), target)
+    return _estimated("paper", words, FrequencyEstimator(built, terms.users), target)
 
 
-def _estimated(name: str, words: str, made: FrequencyEstimator, target: HistogramTarget) -> Candidate:
-    found = simulate(made, target.reference, _first_draws(target.terms.space))
+def _estimated(name: str, words: str, estimator: FrequencyEstimator, target: HistogramTarget) -> Candidate:
+    result = simulate(estimator, target.reference, _first_draws(target.terms.space))
     return Candidate(
         name,
         words,
-        price(made.itemwise.event),
-        found.mean,
-        made.predicted_error(target.reference),
-        made.decoded_upper,
-        f"every person must hold exactly {made.itemwise.items:,} items",
-        made,
-        found.standard_error,
-        found.decoded,
+        price(estimator.itemwise.event),
+        result.mean,
+        estimator.predicted_error(target.reference),
+        estimator.decoded_upper,
+        f"every person must hold exactly {estimator.itemwise.items:,} items",
+        estimator,
+        result.standard_error,
+        result.decoded,
     )
 
 

@@ -10,15 +10,16 @@ from functools import lru_cache
 from barrow.accounting import calibrate_shuffle, price
 from barrow.errors import ParameterError
 from barrow.mechanisms import linear_candidates
-from barrow.mechanisms.additive import AdditiveNoise, Noise
+from barrow.mechanisms.additive import AdditiveNoise, CalibratedNoise
 from barrow.mechanisms.linear import MuFor
 from barrow.mechanisms.user_level import BallNoise, UserLevelNoise, user_level_candidates
 from barrow.mechanisms.user_level.ball import MOST_ENTRIES
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.terms import Terms
-from barrow.privacy import Model, UserLevelRelease
-from barrow.privacy.definitions import positive, probability
+from barrow.promises import Model, UserLevelRelease
+from barrow.promises.definitions import positive, probability
+from barrow.promises.events import linear_change, person_change
 from barrow.queries import Query
 
 _TWO_SIDED = 1.959963984540054
@@ -41,33 +42,38 @@ def linear_errors(
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> found = linear_errors(mean(Line(0, 100, unit="years", step=1)), 25, users=1000)
-    >>> found[0].name, round(found[0].error, 3)
+    >>> result = linear_errors(mean(Line(0, 100, unit="years", step=1)), 25, users=1000)
+    >>> result[0].name, round(result[0].error, 3)
     ('laplace', 0.012)
     """
     n = None if model == Model.LOCAL else users
-    made = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n, mu_for=mu_for)
-    return best_first([noise_candidate(each, users, "") for each in made])
+    built = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n, mu_for=mu_for)
+    return best_first([noise_candidate(each, users, "") for each in built])
 
 
-def kept_errors(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
+def errors_within(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
     """Every additive noise that keeps ``terms``, best first, each at the largest alpha, or mu, that keeps them.
 
     The ratio B/ell depends on the norm, and with it the alpha that keeps the promises.
 
-    >>> from barrow.policy import Promise
+    >>> from barrow.promises import Promise
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
     >>> line = Line(0, 100, unit="years", step=1)
-    >>> [found.name for found in kept_errors(mean(line), Terms(line, 1000, (Promise("all", "5 years", "0.5"),)))]
+    >>> [result.name for result in errors_within(mean(line), Terms(line, 1000, (Promise("all", "5 years", "0.5"),)))]
     ['laplace']
     """
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     people, model = terms.users, terms.model
+    change = person_change if query.of_person else linear_change
+
+    def mu_for(ratio: Fraction) -> Fraction:
+        return terms.mu_for(ratio, change)
+
     for each in _norms(noise, query, terms.delta):
-        alpha = terms.alpha_for(query.range_ratio(2 if each == "gaussian" else _ORDER.get(each, each)))
-        found += linear_errors(query, alpha, terms.delta, users=people, model=model, noise=each, mu_for=terms.mu_for)
-    return best_first(found)
+        alpha = terms.alpha_for(query.range_ratio(2 if each == "gaussian" else _ORDER.get(each, each)), change)
+        candidates += linear_errors(query, alpha, terms.delta, users=people, model=model, noise=each, mu_for=mu_for)
+    return best_first(candidates)
 
 
 _ORDER = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}
@@ -81,7 +87,7 @@ def _norms(noise: str, query: Query, delta: Fraction) -> list[str]:
     return ["laplace", "l2", "linf", *(["gaussian"] if delta > 0 else [])]
 
 
-def noise_candidate(noise: Noise, users: int, prefix: str) -> Candidate:
+def noise_candidate(noise: CalibratedNoise, users: int, prefix: str) -> Candidate:
     """A candidate from calibrated noise: its half width, of the mean of all reports where each user adds noise."""
     name = {"Laplace": "laplace", "Gaussian": "gaussian"}.get(noise.name)
     if name is None:
@@ -106,8 +112,8 @@ def shuffled_epsilon0(epsilon: Fraction, delta: Fraction, users: int) -> Fractio
     if delta == 0:
         return epsilon
     # One report each, so that every change has the distance 1.
-    found = calibrate_shuffle(epsilon, delta, reports=users, items=1, least_distance=1, limit=False)
-    return max(Fraction(found.alpha0), epsilon)
+    result = calibrate_shuffle(epsilon, delta, reports=users, items=1, least_distance=1, limit=False)
+    return max(Fraction(result.alpha0), epsilon)
 
 
 def user_level_errors(
@@ -124,26 +130,26 @@ def user_level_errors(
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
-    >>> found = user_level_errors(mean(Line(0, 100, unit="years", step=1)), 1, users=1000)
-    >>> found[0].user_level, round(found[0].error, 2)
+    >>> result = user_level_errors(mean(Line(0, 100, unit="years", step=1)), 1, users=1000)
+    >>> result[0].user_level, round(result[0].error, 2)
     (True, 0.3)
     """
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
     if model == Model.CENTRAL:
-        made = _noises(query, budget, slack, users)
-        return best_first([noise_candidate(each, users, "user-level: ") for each in made])
+        built = _noises(query, budget, slack, users)
+        return best_first([noise_candidate(each, users, "user-level: ") for each in built])
     own, event = local_budget(budget, slack, users, model)
     # Amplified reports have all of delta spent on shuffling.
     noises = _noises(query, own, Fraction(0) if model == Model.SHUFFLE else slack, None)
     if model == Model.SHUFFLE:
         noises = [replace(each, event=event) for each in noises]
-    found = [noise_candidate(each, users, "user-level: ") for each in noises]
+    results = [noise_candidate(each, users, "user-level: ") for each in noises]
     if query.table.shape[0] * query.dimension <= MOST_ENTRIES:
         ball = replace(BallNoise.of(query, own), event=event)
         width = ball.mean_half_width(users) + query.rounding_upper
         words = "user-level: a random point of a half sphere (Duchi et al., l2 ball)"
-        found.append(Candidate("ball", words, price(event), width, mechanism=ball))
-    return best_first(found)
+        results.append(Candidate("ball", words, price(event), width, mechanism=ball))
+    return best_first(results)
 
 
 def _noises(query: Query, budget: Fraction, slack: Fraction, users: int | None) -> list[UserLevelNoise]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from barrow.planning.simulate import WITH_RECORDS, even_numbers, reference_distribution
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _END = 0.03
 """The bump at an end falls to 1/e over this share of the items."""
@@ -32,18 +32,18 @@ def other_references(space: Space) -> list[Floats]:
     """Distributions that are unlike the usual reference, and unlike each other; the one of few single items first.
 
     >>> from barrow.spaces import Line
-    >>> [np.round(found, 2).tolist() for found in other_references(Line(0, 3, step=1, cells=True))][1:3]
+    >>> [np.round(result, 2).tolist() for result in other_references(Line(0, 3, step=1, cells=True))][1:3]
     [[0.33, 0.33, 0.33], [0.55, 0.27, 0.18]]
     """
-    held = space.records_space
-    k = held.items
+    records_space = space.records_space
+    k = records_space.items
     # From one end of the space: the first item is at a corner of a map, and at the end of a line.
     rank = np.empty(k)
-    rank[np.argsort(held.distance(np.arange(k), 0), kind="stable")] = np.arange(k)
-    found = [_few(k), np.ones(k), 1.0 / (1.0 + rank), np.exp(-rank / max(1.0, _END * k))]
-    if not held.geometry.has_map:  # names have no neighbours that are alike
-        found.append(reference_distribution(held, "rough"))
-    return [_whole(raw / raw.sum(), space) for raw in found]
+    rank[np.argsort(records_space.distance(np.arange(k), 0), kind="stable")] = np.arange(k)
+    results = [_few(k), np.ones(k), 1.0 / (1.0 + rank), np.exp(-rank / max(1.0, _END * k))]
+    if not records_space.geometry.has_map:  # names have no neighbours that are alike
+        results.append(reference_distribution(records_space, "rough"))
+    return [_whole(raw / raw.sum(), space) for raw in results]
 
 
 def _whole(held: Floats, space: Space) -> Floats:

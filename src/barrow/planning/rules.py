@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_up
-from barrow.privacy.definitions import positive, probability
+from barrow.promises.definitions import positive, probability
 
 
 @dataclass(frozen=True)

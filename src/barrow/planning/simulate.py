@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -18,16 +18,16 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.multiscale import mixed_reference
 from barrow.noise.source import SeededSource
 from barrow.numerics import whole
-from barrow.progress import track
+from barrow.progress import with_progress
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
 from barrow.spaces.grids import coarser, snapping_means
+from barrow.spaces.space import Floats
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
 WITH_RECORDS = 0.95
 """So many people hold records at a reference distribution that has a name."""
-Reference = Any
+Reference = object
 """``"auto"``, ``"uniform"``, ``"rough"``, ``"zipf"``, ``"mixed"``, a weight for each item, or weights by label."""
 _SEED, _EVEN_SEED = 20241014, 20261118
 _DRAWS = ((500, 8), (2000, 4), (5000, 2))
@@ -82,8 +82,8 @@ def reference_distribution(space: Space, reference: Reference = "auto") -> Float
             allowed=f"{k:,} weights of 0 or more, one for each item, not all 0",
             fix="reference='uniform'",
         )
-    found: Floats = values / values.sum()
-    return found
+    result: Floats = values / values.sum()
+    return result
 
 
 def even_numbers(items: int) -> Floats:
@@ -152,23 +152,23 @@ def draws_of(items: int) -> int:
 
 
 def simulate(
-    made: Simulable, reference: Floats, draws: int | None = None, most: int = MOST_MEASURED, seed: int = _SEED
+    mechanism: Simulable, reference: Floats, draws: int | None = None, most: int = MOST_MEASURED, seed: int = _SEED
 ) -> Simulated:
-    """The mean EMD between raw records that follow ``reference`` and what ``made`` would release about them.
+    """The mean EMD between raw records that follow ``reference`` and what ``mechanism`` would release about them.
 
     Args:
-        made: The mechanism.
+        mechanism: The mechanism.
         reference: A public distribution, see :func:`barrow.planning.reference_distribution`.
         draws: How many releases to simulate; fewer for large spaces by default.
         most: On how many items distances are measured at most: what is only ranked may be measured on a coarser grid.
         seed: Of the simulated noise: errors of few draws that are compared should not share it.
     """
-    space, measure = made.space, measure_of(made.space, most)
+    space, measure = mechanism.space, measure_of(mechanism.space, most)
     count = draws_of(space.items) if draws is None else whole(draws, "draws", least=1, most=10_000)
     source, moved = SeededSource(seed), float(reference @ snapping_means(space))
     decoded = [
-        measure.distance(made.simulated(reference, source) - reference)
-        for _ in track(range(count), "simulating releases")
+        measure.distance(mechanism.simulated(reference, source) - reference)
+        for _ in with_progress(range(count), "simulating releases")
     ]
     errors = [raw_error(error, moved) for error in decoded]
     size = space.diameter
@@ -207,15 +207,15 @@ def stand_in(space: Space, reference: Floats, nodes: int, least: int = MOST_MEAS
         nodes: How many nodes carry them.
         least: Spaces of so many items or fewer stand for themselves.
     """
-    found, wanted = None, max(least, math.ceil(_FINER * nodes))
-    while found is None and space.items > wanted:  # cells become wider by whole factors, and may become too wide
+    result, wanted = None, max(least, math.ceil(_FINER * nodes))
+    while result is None and space.items > wanted:  # cells become wider by whole factors, and may become too wide
         wider = coarser(space, wanted)
         if wider is None:
             break
-        found, wanted = wider if wider[0].items >= _FINER * nodes else None, math.ceil(1.5 * wanted)
-    if found is None:
+        result, wanted = wider if wider[0].items >= _FINER * nodes else None, math.ceil(1.5 * wanted)
+    if result is None:
         return StandIn(space, reference, 0.0)
-    coarse, home = found
+    coarse, home = result
     shares = np.asarray(np.bincount(home, reference, minlength=coarse.items), dtype=np.float64)
     before, after = float(reference @ snapping_means(space)), float(shares @ snapping_means(coarse))
     return StandIn(coarse, shares, math.sqrt(max(after**2 - before**2, 0.0)))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
 
 from barrow.errors import ParameterError
-from barrow.numerics import exact_text, float_down, gdp_mu_lower
+from barrow.numerics import exact_text, float_down, float_up, gdp_mu_lower, whole
 from barrow.numerics.exact import at_most
-from barrow.policy import Policy, Promise, RecordMap
-from barrow.policy.policy import Kept
-from barrow.privacy import GaussianNoise, Model
+from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.numerics.search import root_down
+from barrow.promises import GaussianNoise, Model, Policy, Promise, RecordMap
+from barrow.promises.events import Change, linear_change
+from barrow.promises.periods import Window
+from barrow.promises.policy import Satisfied
 from barrow.spaces import Space
 
+_ONE = Fraction(1)
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 
 
@@ -32,13 +35,21 @@ class Terms:
         delta: The delta of this question alone.
         fraction: The share of every promise that this question may use.
         model: Who adds the noise.
-        honest: The share of people whose messages are mixed as promised; the others may send anything, or tell.
+        honest_fraction: The share of people whose messages are mixed as promised; others may send anything, or tell.
         records: How records become items.
+        reads: The window of periods that is released about; None for all records.
+        periods: How many releases like this one there are, each about a period of its own.
+        number: What one number each person's records became; None where they stayed records.
+        squares: Where the ledger adds up in quadrature, the square of the mu that each promise leaves to this question
+            at ``delta``, which all such releases share.
 
     >>> from barrow.spaces import Line
     >>> terms = Terms(Line(0, 100, unit="years", step=1), 1000, (Promise("all", "5 years", "0.5"),))
     >>> round(float(terms.alpha), 3), terms.epsilons
     (8.333, (Fraction(1, 2),))
+    >>> monthly = (Promise("all", "5 years", 1, scope="any month"), Promise("all", "5 years", 6, scope="every month"))
+    >>> Terms(Line(0, 100, unit="years", step=1), 1000, monthly, periods=12).epsilons
+    (Fraction(1, 1), Fraction(1, 2))
     """
 
     space: Space
@@ -48,47 +59,74 @@ class Terms:
     delta: Fraction = Fraction(0)
     fraction: Fraction = Fraction(1)
     model: Model = Model.CENTRAL
-    honest: Fraction = Fraction(1)
+    honest_fraction: Fraction = Fraction(1)
     records: RecordMap = RecordMap.CONTRACTION
+    reads: Window | None = None
+    periods: int = 1
+    number: str | None = None
+    squares: tuple[Fraction, ...] = ()
 
     @property
-    def hiding(self) -> int:
-        """How many people hide each other, the person concerned included: n times ``honest``, rounded down."""
-        return self.hiding_among(self.users)
+    def anonymity_set(self) -> int:
+        """How many people hide each other, the person concerned included: n times ``honest_fraction``, rounded down."""
+        return self.anonymity_set_among(self.users)
 
-    def hiding_among(self, people: int) -> int:
+    def anonymity_set_among(self, people: int) -> int:
         """The same if ``people`` people take part; never below the person concerned."""
-        return max(1, math.floor(people * self.honest))
+        return max(1, math.floor(people * self.honest_fraction))
 
     @cached_property
     def policy(self) -> Policy:
         """The promises as a policy."""
-        return Policy(self.space, self.promises, delta=self.delta, records=self.records)
+        return Policy(self.space, self.promises, delta=self.delta, records=self.records, reads=self.reads)
 
     def policy_of(self, promises: Sequence[Promise]) -> Policy | None:
         """Other promises about the same records; None if there are none."""
-        return Policy(self.space, promises, delta=self.delta, records=self.records) if promises else None
+        if not promises:
+            return None
+        return Policy(self.space, promises, delta=self.delta, records=self.records, reads=self.reads)
 
     @property
-    def kept(self) -> tuple[Kept, ...]:
+    def satisfied(self) -> tuple[Satisfied, ...]:
         """Each promise with what it costs on this space; nothing where alpha is given."""
-        return tuple(self.policy.kept) if self.promises else ()
+        return tuple(self.policy.satisfied) if self.promises else ()
 
     @property
     def epsilons(self) -> tuple[Fraction, ...]:
-        """What each promise leaves to this question."""
-        return tuple(promise.epsilon * self.fraction for promise in self.promises)
+        """What each promise leaves to this question: in a series, of a promise about k periods a part in min(k, T)."""
+        if self.squares:
+            return tuple(map(_pure, self.squares))
+        return tuple(promise.epsilon * self.fraction / self._parts(promise) for promise in self.promises)
+
+    @property
+    def granted(self) -> tuple[Fraction, ...]:
+        """The most that an answer may cost at each promise at its delta; in quadrature Gaussian noise costs more."""
+        if not self.squares:
+            return self.epsilons
+        return tuple(max(_pure(square), _normal(square, self.delta)) for square in self.squares)
+
+    @property
+    def adding_delta(self) -> Fraction:
+        """The delta of an answer that is not Gaussian noise: none in quadrature, where all Gaussian ones share it."""
+        return Fraction(0) if self.squares else self.delta
+
+    def _parts(self, promise: Promise) -> int:
+        """In how many releases of the series a promised change can be seen (docs/proofs/scopes.md)."""
+        scope, reads = promise.scope, self.reads
+        if scope is None or (reads is not None and reads.periods[0].unit != scope.unit):  # several may be in one
+            return self.periods
+        return scope.parts(self.periods)
 
     @property
     def alpha(self) -> Fraction:
         """The alpha that keeps the terms whatever the answer can show."""
         return self.alpha_for(Fraction(1))
 
-    def alpha_for(self, ratio: Fraction) -> Fraction:
+    def alpha_for(self, ratio: Fraction, change: Change = linear_change) -> Fraction:
         """The alpha that keeps them if no change of an item moves the answer by more than ``ratio`` times ell.
 
         A promise about a share tau moved by q costs alpha tau min(q + 2 rho, B/ell) (docs/proofs/promises.md), and more
-        where records may jump or are filtered.
+        where records may jump or are filtered. ``change`` says how far the answer moves.
         """
         if not self.promises:
             if self.given is None:
@@ -97,15 +135,15 @@ class Terms:
                     allowed='promises such as "1 of 30, 10 km, 0.5", or alpha',
                     fix='promises=["all, 300 m, 0.5"]',
                 )
-            return _within(self.given * self.fraction)
+            return _within(self.given * self.fraction / self.periods)
         return _within(
             min(
-                epsilon / (kept.share * min(kept.reach, ratio))
-                for epsilon, kept in zip(self.epsilons, self.policy.kept, strict=True)
+                epsilon / change(subset.share, subset.reach, ratio)
+                for epsilon, subset in zip(self.epsilons, self.policy.satisfied, strict=True)
             )
         )
 
-    def mu_for(self, ratio: Fraction) -> Fraction:
+    def mu_for(self, ratio: Fraction, change: Change = linear_change) -> Fraction:
         """The mu of Gaussian noise that keeps them if no change of an item moves the answer by more than that.
 
         The largest whose own price keeps every promise: a promise about a share tau moved by q has the mu
@@ -118,18 +156,20 @@ class Terms:
         >>> round(float(terms.mu_for(Fraction(1))), 4)
         2.8106
         """
-        alpha, seen = self.alpha_for(ratio), ratio  # which refuses what is beyond floats
-        limits = [(paid, row.share, row.reach) for paid, row in zip(self.epsilons, self.kept, strict=True)]
+        alpha, seen = self.alpha_for(ratio, change), ratio  # which refuses what is beyond floats
+        if self.squares:
+            return _mu_within(self.squares, [change(row.share, row.reach, ratio) for row in self.satisfied])
+        limits = [(paid, row.share, row.reach) for paid, row in zip(self.epsilons, self.satisfied, strict=True)]
         if not limits:
             seen, limits = Fraction(1), [(alpha, Fraction(1), Fraction(1))]
         mu = min(
-            Fraction(gdp_mu_lower(float_down(epsilon), float_down(self.delta))) / (share * min(reach, seen))
+            Fraction(gdp_mu_lower(float_down(epsilon), float_down(self.delta))) / change(share, reach, seen)
             for epsilon, share, reach in limits
         )
         # Both ways are rounded to the safe side, so that the price may come out some units in the last place higher.
         for bits in range(50, 0, -1):
-            noise = GaussianNoise(mu, delta=self.delta, model=self.model, range_ratio=seen)
-            if all(noise.epsilon_at(share, reach, self.delta) <= epsilon for epsilon, share, reach in limits):
+            noise = GaussianNoise(mu, delta=self.delta, model=self.model)
+            if all(noise.epsilon_at(_ONE, change(tau, q, seen), self.delta) <= epsilon for epsilon, tau, q in limits):
                 return mu
             mu *= 1 - Fraction(1, 2**bits)
         raise ParameterError(
@@ -138,19 +178,92 @@ class Terms:
             fix="noise = 'laplace', or a larger epsilon",
         )
 
-    def to_spec(self) -> dict[str, Any]:
+    def to_spec(self) -> dict[str, object]:
         """Every public number in it, as plain data."""
         return {
             "space": self.space.digest,
             "users": self.users,
-            "promises": [[p.share_text, str(p.distance), exact_text(p.epsilon)] for p in self.promises],
+            "promises": [
+                [p.share_text, str(p.distance), exact_text(p.epsilon), *([p.scope.text] if p.scope else [])]
+                for p in self.promises
+            ],
             "alpha": None if self.given is None else exact_text(self.given),
             "delta": exact_text(self.delta),
             "fraction": exact_text(self.fraction),
             "model": self.model.value,
-            **({} if self.honest == 1 else {"honest": exact_text(self.honest)}),
+            **({} if self.honest_fraction == 1 else {"honest": exact_text(self.honest_fraction)}),
             **({} if self.records is RecordMap.CONTRACTION else {"records": self.records.value}),
+            **({} if self.number is None else {"number": self.number}),
+            **({} if self.reads is None else {"reads": self.reads.text, "pool": self.reads.pool}),
+            **(
+                {}
+                if self.reads is None or self.reads.weights is None
+                else {"weights": [exact_text(w) for w in self.reads.weights]}
+            ),
+            **({} if self.periods == 1 else {"periods": self.periods}),
+            **({"squares": [exact_text(square) for square in self.squares]} if self.squares else {}),
         }
+
+
+def _mu_within(squares: Sequence[Fraction], changes: Sequence[Fraction]) -> Fraction:
+    """The largest mu, rounded down, whose square at every change is at most what is left."""
+    mu = min(Fraction(root_down(square)) / w for square, w in zip(squares, changes, strict=True))
+    if not mu > 0:
+        raise ParameterError(
+            "Nothing is left in quadrature at a promise.",
+            allowed="a promise that is not spent",
+            fix="barrow ledger show",
+        )
+    return mu
+
+
+@lru_cache(maxsize=1024)
+def _pure(square: Fraction) -> Fraction:
+    """The largest epsilon, rounded down, of a pure release whose mu has this square (docs/proofs/adaptive.md)."""
+    from barrow.accounting.adaptive import pure_epsilon_lower  # whoever reads a study needs no accountant
+
+    return Fraction(pure_epsilon_lower(root_down(square)))
+
+
+@lru_cache(maxsize=1024)
+def _normal(square: Fraction, delta: Fraction) -> Fraction:
+    """The epsilon, rounded up, of Gaussian noise whose mu has this square."""
+    return Fraction(gdp_epsilon_upper(math.nextafter(math.sqrt(float_up(square)), math.inf), float_down(delta)))
+
+
+def in_quadrature(terms: Terms, delta: Fraction, *, share: Fraction = Fraction(1)) -> Terms:
+    """The terms of a question in a ledger that keeps ``share`` of every promise, and of ``delta``, for quadrature.
+
+    A fraction of a promise is one of the square of its mu.
+    """
+    at = delta * share
+    mus = [Fraction(gdp_mu_lower(float_down(p.epsilon * share), float_down(at))) for p in terms.promises]
+    parts = [terms.fraction / terms._parts(p) for p in terms.promises]
+    return replace(terms, delta=at, squares=tuple(mu**2 * part for mu, part in zip(mus, parts, strict=True)))
+
+
+def in_series(
+    terms: Terms, releases: int, *, share: Fraction = Fraction(1), delta: Fraction | None = None
+) -> tuple[Terms, Terms | None]:
+    """The terms of one of ``releases`` equal releases under the same promises: where releases add, and in quadrature.
+
+    The second is for a ledger that keeps ``share`` of every promise for quadrature (``Promises(quadrature=share)``); it
+    is None where there is no delta, or alpha is given. ``delta`` is the ledger's, by default that of all questions
+    together. Which of the two is better is a question for the plan: pure noise may be.
+
+    >>> from barrow.spaces import Line
+    >>> alone = Terms(Line(0, 100, step=1), 1000, (Promise("all", "anywhere", "0.5"),), delta=Fraction(1, 10**9))
+    >>> adding, quadratic = in_series(alone, 8)
+    >>> one = Fraction(1)
+    >>> round(float(quadratic.mu_for(one) / adding.mu_for(one)), 2), round(float(adding.alpha_for(one)), 4)
+    (2.81, 0.0625)
+    """
+    many = whole(releases, "releases")
+    adding = replace(terms, fraction=terms.fraction / many, delta=terms.delta / many)
+    if many == 1 or terms.delta <= 0 or not terms.promises:
+        return adding, None
+    whole_delta = terms.delta / terms.fraction if delta is None else delta
+    return adding, in_quadrature(replace(terms, fraction=terms.fraction / many), whole_delta, share=share)
 
 
 def _within(alpha: Fraction) -> Fraction:

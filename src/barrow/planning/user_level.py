@@ -23,11 +23,11 @@ from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.histograms import HistogramTarget
 from barrow.planning.linear import local_budget
 from barrow.planning.simulate import MOST_RANKED, Reference, reference_distribution, simulate
-from barrow.privacy import Model, UserLevelRelease
-from barrow.privacy.definitions import positive, probability
+from barrow.promises import Model, UserLevelRelease
+from barrow.promises.definitions import positive, probability
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
-from barrow.spaces.one_more import base_space
+from barrow.spaces.augmented import base_space
+from barrow.spaces.space import Floats
 
 DRAWS, FEW_DRAWS, _FIRST_DRAWS = 12, 4, 3
 """Simulated releases behind each error; fewer where outputs are many, or decoding takes long."""
@@ -61,23 +61,23 @@ def user_level_histograms(
         draws: How many releases are simulated.
 
     >>> from barrow.spaces import Clustered
-    >>> found = user_level_histograms(Clustered.grid(5, 4, r=0.02), 1, users=1000)
-    >>> [c.name for c in found], found[0].user_level, found[0].standard_error < found[0].error / 5
+    >>> result = user_level_histograms(Clustered.grid(5, 4, r=0.02), 1, users=1000)
+    >>> [c.name for c in result], result[0].user_level, result[0].standard_error < result[0].error / 5
     (['levels', 'tree', 'cells'], True, True)
     """
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
     guess = reference_distribution(space, reference)
     if model == Model.CENTRAL:
-        made = _central(space, budget, slack, users, decode)
-        return best_first([_simulated(name, each, guess, draws) for name, each in made])
+        built = _central(space, budget, slack, users, decode)
+        return best_first([_simulated(name, each, guess, draws) for name, each in built])
     own, event = local_budget(budget, slack, users, model)
-    found = [
+    results = [
         _reported(local_subsets(space, own, users=users, levels=levels, event=event), guess, draws)
         for levels in ((False, True) if has_levels(space) else (False,))
     ]
     if model == Model.LOCAL and space.geometry.has_tree:
-        found.append(_local_tree(space, budget, slack, users, guess, draws))
-    return best_first(found)
+        results.append(_local_tree(space, budget, slack, users, guess, draws))
+    return best_first(results)
 
 
 def _central(
@@ -97,50 +97,50 @@ def _central(
         kinds += ["cells", "multiscale"] if scales else ["cells"]
     for kind in kinds:
         try:
-            made = [user_level_histogram(space, kind, budget, users=users, how=decode)]
+            built = [user_level_histogram(space, kind, budget, users=users, how=decode)]
             if slack:
                 noises = user_level_histogram(space, kind, budget, slack, users=users, noise="gaussian", how=decode)
-                made.append(noises)
+                built.append(noises)
         except ParameterError:
             continue  # this kind has no answer on this space
-        yield kind, min(made, key=lambda each: each.noise.deviation * float(np.mean(each.factors)))
+        yield kind, min(built, key=lambda each: each.noise.deviation * float(np.mean(each.factors)))
 
 
-def _simulated(kind: str, made: HistogramNoise, guess: Floats, draws: int) -> Candidate:
-    few = made.query.dimension >= _MANY_OUTPUTS or kind == "multiscale"
-    most = 1 if made.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
-    found, size = simulate(made, guess, min(draws, most), MOST_RANKED), made.space.diameter
+def _simulated(kind: str, mechanism: HistogramNoise, guess: Floats, draws: int) -> Candidate:
+    few = mechanism.query.dimension >= _MANY_OUTPUTS or kind == "multiscale"
+    most = 1 if mechanism.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
+    result, size = simulate(mechanism, guess, min(draws, most), MOST_RANKED), mechanism.space.diameter
     return Candidate(
         kind,
-        f"user-level: {made.family.user_level_words} ({made.noise.name})",
-        price(made.event),
-        found.mean,
-        None if made.undecoded is None else made.undecoded * size,
-        mechanism=made,
-        standard_error=found.standard_error,
-        decoded=found.decoded,
+        f"user-level: {mechanism.family.user_level_words} ({mechanism.noise.name})",
+        price(mechanism.event),
+        result.mean,
+        None if mechanism.undecoded is None else mechanism.undecoded * size,
+        mechanism=mechanism,
+        standard_error=result.standard_error,
+        decoded=result.decoded,
     )
 
 
-def _reported(made: LocalSubsets, guess: Floats, draws: int) -> Candidate:
+def _reported(mechanism: LocalSubsets, guess: Floats, draws: int) -> Candidate:
     """Subset selection: reports are simulated, decoded and compared with the pool they are about."""
-    found = simulate(made, guess, draws)
+    result = simulate(mechanism, guess, draws)
     return Candidate(
-        "subset-levels" if len(made.channels) > 1 else "subset",
-        f"user-level: {made.name}, one item of each person",
-        price(made.event),
-        found.mean,
-        mechanism=made,
-        standard_error=found.standard_error,
-        decoded=found.decoded,
+        "subset-levels" if len(mechanism.channels) > 1 else "subset",
+        f"user-level: {mechanism.name}, one item of each person",
+        price(mechanism.event),
+        result.mean,
+        mechanism=mechanism,
+        standard_error=result.standard_error,
+        decoded=result.decoded,
     )
 
 
 def _local_tree(space: Space, budget: Fraction, slack: Fraction, users: int, guess: Floats, draws: int) -> Candidate:
     """EMD-DP itself at alpha = epsilon: distances are at most 1, so it is user-level DP at epsilon."""
-    made = histogram_noise(space, "tree", budget, slack, users=users, model=Model.LOCAL)
-    event = UserLevelRelease(budget, delta=0 if made.noise.p is not None else slack, model=Model.LOCAL)
-    return _simulated("tree", replace(made, noise=replace(made.noise, event=event)), guess, draws)
+    built = histogram_noise(space, "tree", budget, slack, users=users, model=Model.LOCAL)
+    event = UserLevelRelease(budget, delta=0 if built.noise.p is not None else slack, model=Model.LOCAL)
+    return _simulated("tree", replace(built, noise=replace(built.on_outputs, event=event)), guess, draws)
 
 
 def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
@@ -158,25 +158,25 @@ def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Cand
         return []  # sets of so many groups take long to simulate, and every client plans for itself
     if terms.model is Model.SHUFFLE or target.noise not in ("auto", "laplace", "gaussian"):
         return []
-    found = user_level_histograms(
+    results = user_level_histograms(
         terms.space,
         epsilon,
-        Fraction(0) if target.noise == "laplace" else terms.delta,
+        Fraction(0) if target.noise == "laplace" else terms.adding_delta,
         users=terms.users,
         model=terms.model,
         reference=target.reference,
         decode=target.decode,
         draws=_FIRST_DRAWS,
     )
-    found = [candidate for candidate in found if isinstance(candidate.mechanism, HistogramNoise | LocalSubsets)]
-    if not found or terms.space.items > _MANY_OUTPUTS:
-        return found
+    results = [candidate for candidate in results if isinstance(candidate.mechanism, HistogramNoise | LocalSubsets)]
+    if not results or terms.space.items > _MANY_OUTPUTS:
+        return results
     # A few draws say which may be the best, more how good they are.
     return best_first(
-        [_again(c, target.reference) if c.error <= _CLOSE * found[0].error else c for c in found],
+        [_again(c, target.reference) if c.error <= _CLOSE * results[0].error else c for c in results],
     )
 
 
 def _again(candidate: Candidate, reference: Floats) -> Candidate:
-    found = simulate(candidate.mechanism, reference)
-    return replace(candidate, error=found.mean, standard_error=found.standard_error, decoded=found.decoded)
+    result = simulate(candidate.mechanism, reference)
+    return replace(candidate, error=result.mean, standard_error=result.standard_error, decoded=result.decoded)

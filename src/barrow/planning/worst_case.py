@@ -28,19 +28,19 @@ def edges_by_stand_in(target: HistogramTarget, least: int = LEAST_ITEMS) -> Cand
     >>> from fractions import Fraction
     >>> from barrow.planning.simulate import reference_distribution
     >>> from barrow.planning.terms import Terms
-    >>> from barrow.policy import Promise
+    >>> from barrow.promises import Promise
     >>> from barrow.spaces import Line
     >>> line = Line(0, 100, step=0.01, cells=True)
     >>> terms = Terms(line, 1000, (Promise("all", "anywhere", "1"),))
-    >>> found = edges_by_stand_in(HistogramTarget(terms, reference_distribution(line)))
-    >>> found.mechanism.space.items, found.guarantee.epsilon_at(1) <= 1.0
+    >>> result = edges_by_stand_in(HistogramTarget(terms, reference_distribution(line)))
+    >>> result.mechanism.space.items, result.guarantee.epsilon_at(1) <= 1.0
     (1000, True)
     """
     space = target.terms.space
     while True:
         here = stand_in(space, target.reference, 1, least)
         terms = replace(target.terms, space=here.space)
-        found = histogram_candidates(replace(target, terms=terms, reference=here.reference), only="edges")[0][0]
-        if here.space is space or found.mechanism.query.arguments.get("spacing") is not None:
-            return found
+        result = histogram_candidates(replace(target, terms=terms, reference=here.reference), only="edges")[0][0]
+        if here.space is space or result.mechanism.query.arguments.get("spacing") is not None:
+            return result
         least *= 4

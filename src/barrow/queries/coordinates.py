@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
-from barrow.queries.base import ClosedForm, Query, check_over, check_step, step_argument
 from barrow.queries.quantised import quantise, vector_norm
+from barrow.queries.query import ClosedForm, Query, check_over, check_step, step_argument
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
 from barrow.spaces.checks import finite_array
+from barrow.spaces.space import Floats
 
 
 def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Query:

@@ -21,10 +21,10 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact
-from barrow.queries.base import ClosedForm, Query, check_over, plain
 from barrow.queries.quantised import Quantised
+from barrow.queries.query import ClosedForm, Query, check_over, plain
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Space, parse_distance
-from barrow.spaces.geometry import Box, Floats, Ids, Lattice, cell_width
+from barrow.spaces.geometry import Box, BoxCells, Floats, Ids, cell_width
 from barrow.spaces.sphere import unit_vectors
 
 MOST_OUTPUTS = 10**7
@@ -88,11 +88,11 @@ def weights_at(query: Query, places: Floats) -> Any:
     space, size = query.space, query.space.items
     width = float(parse_distance(query.arguments["bandwidth"], space))
     columns, weights, centres, _, _ = _hats(space, width, np.concatenate([space.geometry.points, places]))
-    found = _table(columns, weights, len(centres), 0.0).floats()[size:] * float(_STEP)
+    result = _table(columns, weights, len(centres), 0.0).floats()[size:] * float(_STEP)
     # Places may reach centres that no item reaches, which the query leaves out.
     known = {tuple(centre): i for i, centre in enumerate(np.reshape(centres, (len(centres), -1)).tolist())}
     mine = np.reshape(np.asarray(query.places), (query.dimension, -1)).tolist()
-    return found[:, [known[tuple(centre)] for centre in mine]]
+    return result[:, [known[tuple(centre)] for centre in mine]]
 
 
 def _hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
@@ -117,7 +117,7 @@ def _table(columns: Ids, weights: Floats, outputs: int, error: float) -> Quantis
 
 def _tensor_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, Floats, ClosedForm, float]:
     """Products of hats along the axes."""
-    grid = cast("Lattice", space.geometry.lattice)
+    grid = cast("BoxCells", space.geometry.lattice)
     low, high, closes = grid.low, grid.high, space.geometry.periodic
     h = width * space.diameter
     intervals = np.maximum(np.rint((high - low) / h).astype(np.int64), 3 if closes else 1)
@@ -259,8 +259,8 @@ def row_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, F
     at = west + (np.arange(len(which)) - first[which]) * lengths[which]
     alone = (counts == 0)[which]
     places = np.stack([middles[which], np.where(alone, (west + east) / 2.0, (at + 180.0) % 360.0 - 180.0)], axis=1)
-    table, kept = np.stack(columns, axis=1), np.stack(weights, axis=1)
-    used = np.unique(table[kept > 0.0])
+    table, mass = np.stack(columns, axis=1), np.stack(weights, axis=1)
+    used = np.unique(table[mass > 0.0])
     table = np.clip(np.searchsorted(used, table), 0, len(used) - 1)
     # Coordinates are good to 2^-44 of 360 degrees, and are measured in gaps.
     error = 2.0**-40 * (float(counts.max()) + rows)
@@ -268,7 +268,7 @@ def row_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, F
     shorter = max(bulge for bulge in (1.0, *bulges) if bulge <= 2.0)
     bound = max(math.hypot(1.0 / (tall * degree), shorter / h), 1.0 / t) * space.diameter * _SURE
     closed = ClosedForm(lambda p: float(2.0 ** (1.0 / p)) * bound, tight=True)
-    return table, kept, places[used], closed, error
+    return table, mass, places[used], closed, error
 
 
 def _shorter(edge: float, length: float) -> float:

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact_text, float_up
-from barrow.queries.base import ClosedForm, Query, check_over, check_step, plain, step_argument
 from barrow.queries.quantised import quantise
+from barrow.queries.query import ClosedForm, Query, check_over, check_step, plain, step_argument
 from barrow.spaces import Space, parse_distance
-from barrow.spaces.base import Floats
 from barrow.spaces.nearness import distances_from
+from barrow.spaces.space import Floats
 
 
 def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact | None = None) -> Query:
@@ -37,7 +37,7 @@ def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact |
     """
     check_over(over)
     _ = space.items
-    far = _distances(space, point)
+    far = point_distances(space, point)
     query = Query(
         space,
         "distance_to",
@@ -45,7 +45,7 @@ def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact |
         f"the mean over people of the mean distance of their items from {_show(point)}"
         f"{f' ({space.unit})' if space.unit else ''}",
         quantise(
-            far[:, None] * space.diameter, step=step, evaluation_error=_distance_slack(space, far) * space.diameter
+            far[:, None] * space.diameter, step=step, evaluation_error=distance_slack(space, far) * space.diameter
         ),
         {"point": plain(point), **step_argument(step)},
         ClosedForm(lambda p: space.diameter),
@@ -96,7 +96,7 @@ def region_share(
         )
     if disc:
         reach = parse_distance(radius, space)  # type: ignore[arg-type]
-        away = np.maximum(_distances(space, center) - float(reach), 0.0)
+        away = np.maximum(point_distances(space, center) - float(reach), 0.0)
         where = f"within {_words(radius)} of {_show(center)}"
         arguments = {"center": plain(center), "radius": plain(radius)}
     else:
@@ -112,7 +112,7 @@ def region_share(
         quantise(
             np.clip(1.0 - away * slope, 0.0, 1.0)[:, None],
             step=step,
-            evaluation_error=2.0 * _distance_slack(space, away) * slope + 2.0**-48,
+            evaluation_error=2.0 * distance_slack(space, away) * slope + 2.0**-48,
         ),
         {**arguments, "ramp": plain(ramp), **step_argument(step)},
         ClosedForm(lambda p: slope),
@@ -122,7 +122,8 @@ def region_share(
     return check_step(query, step)
 
 
-def _distances(space: Space, point: Any) -> Floats:
+def point_distances(space: Space, point: Any) -> Floats:
+    """Normalised distances of all items from a public point or label."""
     try:
         far = distances_from(space, point)
     except (TypeError, ValueError) as error:
@@ -138,7 +139,7 @@ def _distances(space: Space, point: Any) -> Floats:
     return far
 
 
-def _distance_slack(space: Space, far: Floats) -> float:
+def distance_slack(space: Space, far: Floats) -> float:
     """Bound on the absolute error of normalised distances from a public point, rounding of coordinates included."""
     return max(2.0**-40, 4.0 * space.distance_error) * max(1.0, float(far.max(initial=0.0)))
 
@@ -147,9 +148,9 @@ def _distance_from_set(space: Space, members: Any) -> Floats:
     records = list(members)
     if not records:
         raise ParameterError("members is empty.", allowed="at least one record", fix="members=[...]")
-    away = _distances(space, records[0])
+    away = point_distances(space, records[0])
     for record in records[1:]:
-        away = np.minimum(away, _distances(space, record))
+        away = np.minimum(away, point_distances(space, record))
     return away
 
 

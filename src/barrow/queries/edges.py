@@ -20,11 +20,11 @@ import numpy as np
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.queries.base import ClosedForm, Query, check_over
 from barrow.queries.quantised import Quantised, default_step
+from barrow.queries.query import ClosedForm, Query, check_over
 from barrow.spaces import EdgeTree, NeighbourGraph, Space, edge_names, edge_tree
-from barrow.spaces.base import Floats, Ids
 from barrow.spaces.neighbours import WEIGHT_BITS
+from barrow.spaces.space import Floats, Ids
 
 _MOST_ENTRIES = 3 * 10**7
 _SLACK = 2.0**-39

@@ -16,8 +16,8 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, float_down
-from barrow.queries.base import ClosedForm, Query
 from barrow.queries.quantised import Quantised
+from barrow.queries.query import ClosedForm, Query
 from barrow.spaces import Space
 
 MOST_ENTRIES = 2 * 10**7

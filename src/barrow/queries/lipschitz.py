@@ -18,7 +18,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.queries.quantised import Quantised, relative_slack, row_norms
 from barrow.spaces import EARTH_RADIUS_KM, Space
-from barrow.spaces.geometry import Floats, Ids, Lattice
+from barrow.spaces.geometry import BoxCells, Floats, Ids
 
 DECLARED = "declared"
 """The method of a constant that is somebody's word."""
@@ -154,12 +154,12 @@ def by_near_pairs(
             rows = (table.integers[x] - table.integers[y]).astype(np.float64)
             for p in norms:
                 best[p].see_pairs(space, row_norms(rows, p), far, x, y)
-        found = {p: best[p].constants(space, table, "near pairs", known_range=False) for p in norms}
-        found = {p: replace(c, lipschitz_upper=c.lipschitz_upper * stretch) for p, c in found.items()}
-        if radius >= 1.0 or all(farther(p, radius) <= c.lipschitz_upper for p, c in found.items()):
-            return found
+        result = {p: best[p].constants(space, table, "near pairs", known_range=False) for p in norms}
+        result = {p: replace(c, lipschitz_upper=c.lipschitz_upper * stretch) for p, c in result.items()}
+        if radius >= 1.0 or all(farther(p, radius) <= c.lipschitz_upper for p, c in result.items()):
+            return result
         radius *= 1.25
-        while radius < 1.0 and any(farther(p, radius) > c.lipschitz_upper for p, c in found.items()):
+        while radius < 1.0 and any(farther(p, radius) > c.lipschitz_upper for p, c in result.items()):
             radius *= 1.05
         radius = min(radius, 1.0)
 
@@ -192,7 +192,7 @@ def by_chains(space: Space, table: Quantised, norms: Sequence[float]) -> dict[fl
             best[p] = max(best[p], float(row_norms(rows, p).max(initial=0.0)) / far)
     unit = float_up(table.step) * (1.0 + relative_slack(table.shape[1])) * (1.0 + 2.0 * space.distance_error)
     stretch = (1.0 + 2.0 / (c * (c - 2.0))) * (1.0 + 2.0**-40)
-    return {p: Constants(found * unit * stretch, math.inf, "chains", None) for p, found in best.items()}
+    return {p: Constants(result * unit * stretch, math.inf, "chains", None) for p, result in best.items()}
 
 
 def _offsets(shape: tuple[int, ...], widths: Floats, radius: float) -> Any:
@@ -209,8 +209,8 @@ def _offsets(shape: tuple[int, ...], widths: Floats, radius: float) -> Any:
 def by_range(space: Space, table: Quantised, norms: Sequence[float]) -> dict[float, Constants]:
     """What the range allows: no two items are nearer than the least distance. Tight where all are equally far apart."""
     slack = 1.0 + relative_slack(table.shape[1])
-    found = {p: table.range_upper(p) / space.least_distance_lower * slack for p in norms}
-    return {p: Constants(bound, math.inf, "range", None) for p, bound in found.items()}
+    result = {p: table.range_upper(p) / space.least_distance_lower * slack for p in norms}
+    return {p: Constants(bound, math.inf, "range", None) for p, bound in result.items()}
 
 
 def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[float, float] | None:
@@ -238,7 +238,7 @@ def _visits(space: Space, tree: Any, points: Floats, radius: float) -> tuple[flo
     return (radius, 1.0) if pairs(radius) <= patience else None
 
 
-def _flat_pairs(space: Space, grid: Lattice, distance: float) -> float:
+def _flat_pairs(space: Space, grid: BoxCells, distance: float) -> float:
     """About how many pairs of a Euclidean grid are within ``distance``: a ball's volume in cells for each item."""
     items, t = space.items, grid.dimension
     cells = float(np.prod(distance * space.diameter * np.array(grid.shape) / (grid.high - grid.low)))
@@ -335,16 +335,14 @@ class _Best:
 
 def _cross_norms(rows: Floats, columns: Floats, p: float) -> Floats:
     """p-norms of all differences of ``rows`` and ``columns``."""
-    from scipy.spatial.distance import cdist
-
     if p == 1.0:
-        return np.asarray(cdist(rows, columns, "cityblock"))
+        return np.asarray(heavy.spatial.distance.cdist(rows, columns, "cityblock"))
     if p == math.inf:
-        return np.asarray(cdist(rows, columns, "chebyshev"))
+        return np.asarray(heavy.spatial.distance.cdist(rows, columns, "chebyshev"))
     if p == 2.0:
         # Integers up to 2^51 have squares far from overflow, and the least nonzero square is 1.
-        return np.asarray(cdist(rows, columns, "euclidean"))
-    top = np.asarray(cdist(rows, columns, "chebyshev"))
+        return np.asarray(heavy.spatial.distance.cdist(rows, columns, "euclidean"))
+    top = np.asarray(heavy.spatial.distance.cdist(rows, columns, "chebyshev"))
     safe = np.where(top > 0.0, top, 1.0)
     total = np.zeros_like(top)
     for j in range(rows.shape[1]):

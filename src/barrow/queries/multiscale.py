@@ -18,9 +18,9 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact, exact, exact_text
-from barrow.queries.base import ClosedForm, Query, check_over, plain
 from barrow.queries.density import check_places, density
 from barrow.queries.quantised import Quantised
+from barrow.queries.query import ClosedForm, Query, check_over, plain
 from barrow.queries.tables import histogram
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.geometry import cell_width
@@ -112,8 +112,8 @@ def multiscale(
     widths = _widths(space, bandwidths)
     parts = _shares(shares, len(widths))
     queries = [
-        histogram(space) if width is None else density(space, bandwidth=asked)
-        for asked, width in zip(bandwidths, widths, strict=True)
+        histogram(space) if width is None else density(space, bandwidth=bandwidth)
+        for bandwidth, width in zip(bandwidths, widths, strict=True)
     ]
     sizes = [space.least_distance_lower if width is None else float(width) for width in widths]
     weights = [
@@ -125,7 +125,7 @@ def multiscale(
         stop = start + query.dimension
         levels.append(Level(query, share, weight / largest, size, slice(start, stop)))
         start = stop
-    names = [CELLS if width is None else plain(asked) for asked, width in zip(bandwidths, widths, strict=True)]
+    names = [CELLS if width is None else plain(bandwidth) for bandwidth, width in zip(bandwidths, widths, strict=True)]
     return MultiscaleQuery(
         space,
         "multiscale",
@@ -152,12 +152,12 @@ def dyadic_bandwidths(space: Space) -> list[str]:
     check_places(space)
     grid, cell = space.geometry.lattice, cell_width(space)
     extent = space.diameter / 2.0**0.5 if grid is None else float((grid.high - grid.low).max())
-    found: list[str] = []
+    texts: list[str] = []
     width = min(extent, space.diameter) / 2.0
-    while width >= 2.0 * cell * (1.0 - 1e-9) and len(found) < _MOST_LEVELS - 1:
-        found.append(_distance_words(space, width))
+    while width >= 2.0 * cell * (1.0 - 1e-9) and len(texts) < _MOST_LEVELS - 1:
+        texts.append(_distance_words(space, width))
         width /= 2.0
-    return [*found, CELLS]
+    return [*texts, CELLS]
 
 
 def _distance_words(space: Space, width: float) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact, exact, exact_text, float_up
 from barrow.numerics.exact import norm_power
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 
 def norm_order(p: Exact) -> float:

@@ -6,13 +6,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
-from barrow.queries.base import Query
 from barrow.queries.coordinates import direction, linear_embedding, mean, similarity
 from barrow.queries.density import density
 from barrow.queries.distances import distance_to, region_share
 from barrow.queries.edges import hats, tree_edges
 from barrow.queries.multiscale import multiscale
+from barrow.queries.people import person
+from barrow.queries.query import Query
 from barrow.queries.tables import function, histogram
+from barrow.queries.workloads import workload
 from barrow.spaces import Space
 
 QUERIES: dict[str, Callable[..., Query]] = {
@@ -28,6 +30,8 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "hats": hats,
     "tree_edges": tree_edges,
     "function": function,
+    "workload": workload,
+    "person": person,
 }
 """Every kind of query by its name in plain data."""
 

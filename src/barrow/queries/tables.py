@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.numerics import Exact
-from barrow.queries.base import ClosedForm, Query, check_over, check_step, step_argument
+from barrow.numerics import Exact, exact, float_up
 from barrow.queries.lipschitz import DECLARED, PAIR_WORK, pair_work
 from barrow.queries.quantised import Quantised, norm_order, quantise, row_norms
+from barrow.queries.query import ClosedForm, Query, check_over, check_step, step_argument
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 _SPOT_CHECKS = 2**20
 
@@ -172,8 +172,6 @@ def _declared(lipschitz: Exact | Mapping[Any, Exact], outputs: int) -> ClosedFor
 
 
 def _constant(value: Exact) -> float:
-    from barrow.numerics import exact, float_up
-
     number = exact(value, "lipschitz")
     if number <= 0:
         raise ParameterError(f"lipschitz is {value}.", allowed="a number above 0", fix="leave it out")
@@ -190,8 +188,8 @@ def _check_declared(query: Query, closed: ClosedForm) -> None:
     """Refuses a declared constant that a pair of items exceeds, and names the pair."""
     space, norms = query.space, (1.0, 2.0, math.inf)
     if pair_work(space.items, query.dimension) <= PAIR_WORK:
-        found = query.constants(norms)
-        pairs = [(p, c.pair) for p, c in zip(norms, found, strict=True) if c.pair is not None]
+        result = query.constants(norms)
+        pairs = [(p, c.pair) for p, c in zip(norms, result, strict=True) if c.pair is not None]
     else:
         pairs = []
     added = 2.0 * query.table.error_upper

@@ -9,42 +9,48 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.planning.terms import Terms
-    from barrow.questions.base import Question, declared_parts, question_kinds, to_question
+    from barrow.questions.answer import Answer
     from barrow.questions.circular_mean import CircularMean
-    from barrow.questions.collecting import Collected, Collector
+    from barrow.questions.collecting import Collected, ReportSums
     from barrow.questions.density import Density
     from barrow.questions.distance import Distance
     from barrow.questions.frequency import Frequency
     from barrow.questions.function import Function
     from barrow.questions.histogram import Histogram
     from barrow.questions.items import Items
-    from barrow.questions.linear import Linear, LinearPlan
+    from barrow.questions.linear import Linear, LinearAnswer
     from barrow.questions.mean import Mean
-    from barrow.questions.plan import Plan
+    from barrow.questions.person import Person
     from barrow.questions.quantile import Quantile
+    from barrow.questions.question import Question, declared_parts, question_kinds, to_question
     from barrow.questions.region import Region
     from barrow.questions.similarity import Projection, Similarity
     from barrow.questions.spread import Spread
+    from barrow.questions.total import Total
+    from barrow.questions.workload import Workload
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             "barrow.planning.terms": "Terms",
-            ".base": "Question declared_parts question_kinds to_question",
+            ".answer": "Answer",
             ".circular_mean": "CircularMean",
-            ".collecting": "Collected Collector",
+            ".collecting": "Collected ReportSums",
             ".density": "Density",
             ".distance": "Distance",
             ".frequency": "Frequency",
             ".function": "Function",
             ".histogram": "Histogram",
             ".items": "Items",
-            ".linear": "Linear LinearPlan",
+            ".linear": "Linear LinearAnswer",
             ".mean": "Mean",
-            ".plan": "Plan",
+            ".person": "Person",
             ".quantile": "Quantile",
+            ".question": "Question declared_parts question_kinds to_question",
             ".region": "Region",
             ".similarity": "Projection Similarity",
             ".spread": "Spread",
+            ".total": "Total",
+            ".workload": "Workload",
         },
     )

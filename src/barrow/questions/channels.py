@@ -11,29 +11,37 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from barrow.mechanisms.additive import AdditiveNoise, Noise
+from barrow.mechanisms.additive import AdditiveNoise, CalibratedNoise
 from barrow.mechanisms.statistics import UserCounts
-from barrow.privacy import Guarantee, KNormNoise
-from barrow.questions.collecting import Averaged, Collector
+from barrow.promises import Guarantee, KNormNoise
+from barrow.questions.collecting import Averaged, ReportSums
+from barrow.randomisers.shape import tree_shape
 
 if TYPE_CHECKING:
     from barrow.planning.terms import Terms
     from barrow.queries import Quantised, Query
     from barrow.spaces import Space
-    from barrow.spaces.base import Ids
+    from barrow.spaces.space import Ids
 
-Wire = tuple[dict[str, Any], dict[str, Any]]
+Wire = tuple[dict[str, object], dict[str, object]]
 """A channel and its metric as plain data."""
 MOST_ENTRIES = 2**20
 """Tables larger than this are not written down."""
 
 
-class ReportNoise(Noise, Protocol):
-    """Noise on one person's own answer."""
+class ReportNoise(CalibratedNoise, Protocol):
+    """Noise on the mean over people, or on one person's own answer."""
+
+    @property
+    def p(self) -> str | None:
+        """The order of its norm; None for Gaussian noise."""
+
+    def mean_half_width(self, reports: int) -> float:
+        """What the mean of so many answers is off by with probability at most 5 %."""
 
     def limits(self, table: Quantised) -> list[tuple[int, int]]:
         """The least and the largest integer that an honest report holds, for each output."""
@@ -50,12 +58,12 @@ class LocalChannel(ABC):
         proved: Whether that follows from the space, and rests on nobody's word.
 
     >>> from barrow.planning import Terms
-    >>> from barrow.privacy import Model
+    >>> from barrow.promises import Model
     >>> from barrow.questions import Mean
     >>> from barrow.spaces import Line
     >>> terms = Terms(Line(0, 10, step=1), 100, given=Fraction(5), model=Model.LOCAL)
-    >>> found = Mean().channel(terms)
-    >>> len(found.report(np.array([3, 4]))), found.collector().length, round(float(found.alone_epsilon), 9)
+    >>> result = Mean().channel(terms)
+    >>> len(result.report(np.array([3, 4]))), result.collector().length, round(float(result.alone_epsilon), 9)
     (1, 1, 5.0)
     """
 
@@ -69,7 +77,7 @@ class LocalChannel(ABC):
         """The numbers of one person's report on these item ids."""
 
     @abstractmethod
-    def collector(self) -> Collector:
+    def collector(self) -> ReportSums:
         """What adds up reports."""
 
     def check(self, items: Ids) -> None:  # noqa: B027 (people may hold any number of items)
@@ -134,7 +142,7 @@ class NoiseChannel(LocalChannel):
         return laplace_wire(self.query, self.noise)
 
 
-def laplace_wire(query: Query, noise: Noise) -> Wire | None:
+def laplace_wire(query: Query, noise: CalibratedNoise) -> Wire | None:
     """A table and Laplace noise; None for other noises, large tables, and metrics that are no line and no tree."""
     if not isinstance(noise, AdditiveNoise) or noise.name != "Laplace":
         return None
@@ -158,7 +166,7 @@ def laplace_wire(query: Query, noise: Noise) -> Wire | None:
     return channel, metric
 
 
-def exact_metric(space: Space) -> dict[str, Any] | None:
+def exact_metric(space: Space) -> dict[str, object] | None:
     """The metric as exact fractions of the diameter, where the space is a line or a tree."""
     grid = space.geometry.lattice
     if space.geometry.on_line and grid is not None:
@@ -167,8 +175,6 @@ def exact_metric(space: Space) -> dict[str, Any] | None:
         return {"kind": "line", "points": [str(mark) for mark in marks]}
     if not space.geometry.has_tree:
         return None
-    from barrow.randomisers.shape import tree_shape
-
     shape = tree_shape(space)
     spans = zip(shape.starts.tolist(), shape.ends.tolist(), shape.parents.tolist(), strict=True)
     return {"kind": "tree", "depths": [str(d) for d in shape.depths], "nodes": [list(span) for span in spans]}

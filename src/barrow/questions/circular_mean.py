@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-import numpy as np
 from msgspec import structs
 
-from barrow import mechanisms
+from barrow import heavy, mechanisms
 from barrow.numerics import float_up
 from barrow.numerics.exact import near
+from barrow.planning.notes import Note, warnings_of
 from barrow.queries import Query
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
-from barrow.questions.linear import LinearPlan
-from barrow.questions.plan import Rows
-from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
+from barrow.questions.answer import Rows, Sample, Tables, Values
+from barrow.questions.linear import LinearAnswer, unproved_constant
+from barrow.questions.plan_text import answer_lines, own_notes
+from barrow.questions.read_off import ReadOff, ReadOffAnswer, share_row
+from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
 
@@ -48,12 +50,12 @@ class CircularMean(ReadOff):
         """The mean direction."""
         return direction(space)
 
-    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
-        return CircularMeanPlan(self, made.terms, made.query, made.chosen, made.others, pair)
+    def _read_off(self, built: LinearAnswer, pair: Holders | None) -> ReadOffAnswer:
+        return CircularMeanAnswer(self, built.terms, built.query, built.chosen, built.others, pair)
 
 
 @dataclass(frozen=True, eq=False)
-class CircularMeanPlan(ReadOffPlan):
+class CircularMeanAnswer(ReadOffAnswer):
     """What a circular mean would be like.
 
     Args:
@@ -76,38 +78,36 @@ class CircularMeanPlan(ReadOffPlan):
         if self.pair is not None:  # what is subtracted from the sums is added again, times the noisy share
             lean = 1.0 + max(abs(middle) for middle in self.pair.middles) / self.pair.weight
             near = math.sqrt(2.0) * noise.simultaneous_half_width * lean
-            return float(near + math.pi * self.space.snapping_upper)
+            return float(near + math.pi * self.terms.space.snapping_upper)
         if isinstance(noise, mechanisms.AdditiveNoise) and noise.p in ("2", None) and noise.dimension == 2:
-            from scipy.special import gammainccinv
-
             # The norm is a Gamma(2) variate, or for Gaussian noise the root of an exponential one.
-            reach = float(gammainccinv(2.0, 0.05)) if noise.p == "2" else math.sqrt(-2.0 * math.log(0.05))
+            reach = float(heavy.special.gammainccinv(2.0, 0.05)) if noise.p == "2" else math.sqrt(-2.0 * math.log(0.05))
             near = reach * (1.0 + 1e-12) * float_up(noise.scale) + math.sqrt(2.0) * (
                 float_up(noise.grid) / 2.0 + noise.rounding_upper
             )
         else:
             near = math.sqrt(2.0) * noise.simultaneous_half_width
-        return float(near + math.pi * self.space.snapping_upper)
+        return float(near + math.pi * self.terms.space.snapping_upper)
 
     @property
     def error(self) -> float:
         """Half the width of the mean's interval if all people were at the same place; more where they are spread."""
-        return self._turn(math.asin(self.radius)) if self.radius < 1.0 else self.space.diameter
+        return self._turn(math.asin(self.radius)) if self.radius < 1.0 else self.terms.space.diameter
 
     def _turn(self, angle: float) -> float:
         """An angle as a distance on the circle."""
-        return angle * self.space.diameter / math.pi
+        return angle * self.terms.space.diameter / math.pi
 
-    def tables(self, drawn: Any) -> dict[str, Rows]:
+    def tables(self, sample: Sample) -> Tables:
         """Mean and spread with their intervals, and the noisy direction they are made of."""
-        (x, y), share = self._direction(drawn)
-        length, radius, unit = math.hypot(x, y), self.radius, self.space.unit
-        period = 2.0 * self.space.diameter
+        (x, y), share = self._direction(sample.values)
+        length, radius, unit = math.hypot(x, y), self.radius, self.terms.space.unit
+        period = 2.0 * self.terms.space.diameter
         mean = math.fmod(math.atan2(y, x) / (2.0 * math.pi) + 1.0, 1.0) * period
         determined = length > radius
         # Seen from the origin, a disc of this radius at this distance fills asin(radius/length) to each side.
         width = self._turn(math.asin(radius / length)) if determined else None
-        off = self._share_half_width
+        off = self.share_width
         low = max(length - radius, 0.0) / min(max(share + off, 1e-300), 1.0)
         high = min((length + radius) / (share - off), 1.0) if share > off else 1.0
         low = min(low, high)
@@ -131,11 +131,11 @@ class CircularMeanPlan(ReadOffPlan):
         ]
         if self.pair is not None:
             return {"values": rows, "people": [share_row(share, off)]}
-        return {"values": rows, "direction": self._rows(np.asarray(drawn), [self.half_width] * 2)}
+        return {"values": rows, "direction": self.rows_of(sample.values, [self.half_width] * 2)}
 
-    def _direction(self, drawn: Any) -> tuple[tuple[float, float], float]:
+    def _direction(self, sample: Values) -> tuple[tuple[float, float], float]:
         """The noisy mean of (cosine, sine) over all people, 0 for those without records, and the others' share."""
-        values = [float(value) for value in drawn]
+        values = [float(value) for value in sample]
         if self.pair is None:
             return (values[0], values[1]), 1.0
         share = values[2] / self.pair.weight
@@ -146,36 +146,44 @@ class CircularMeanPlan(ReadOffPlan):
         """sqrt(-2 ln R) as a distance; None where R may be 0, and the spread anything."""
         return self._turn(math.sqrt(max(0.0, -2.0 * math.log(length)))) if length > 0.0 else None
 
-    def summary(self, drawn: Any) -> list[str]:
-        """Mean and spread with their intervals."""
-        unit, lines = f" {self.space.unit}".rstrip(), []
-        for row in self.tables(drawn)["values"]:
-            if row["value"] is None:
-                lines.append(f"{row['output']}: not determined, the noise may have turned it around")
-                continue
-            high = "any" if row["high_95"] is None else f"{row['high_95']:.4g}"
-            lines.append(f"{row['output']}: {row['value']:.4g}{unit}, from {row['low_95']:.4g} to {high} (95 %)")
-        return lines
-
-    def fields(self) -> AnswerFacts:
+    def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return structs.replace(super().fields(), radius_95=self.radius, holders=self.pair is not None)
+        return structs.replace(super().facts(), radius_95=self.radius, holders=self.pair is not None)
 
-    def answer_lines(self) -> list[str]:
-        """The noise, and how wide the interval would be."""
-        return [
-            f"Noise     {self.noise.name}, scale {float_up(self.noise.scale):.3g} on the mean of (cosine, sine)",
-            f"Error     mean ± {self.sized(self.error)} (95 %) if all people were alike, more where they are spread; "
-            f"not determined where the mean direction is shorter than {self.radius:.2g}",
-        ]
 
-    @property
-    def warnings(self) -> list[str]:
-        """A warning where most directions would not be determined."""
-        if self.radius < 0.5:
-            return []
-        return [
-            f"The answer will be nearly useless: a mean direction shorter than {self.radius:.2g} is not determined, "
-            f"and none is longer than 1. About {math.ceil(4 * self.radius * self.terms.users):,} people, or promises "
-            f"{near(4 * self.radius, digits=2)} times looser, would make it a quarter."
-        ]
+@summary.register(CircularMeanAnswer)
+def _(answer: CircularMeanAnswer, drawn: Sample) -> list[str]:
+    """Mean and spread with their intervals."""
+    unit, lines = f" {answer.error_unit}".rstrip(), []
+    for row in answer.tables(drawn)["values"]:
+        if row["value"] is None:
+            lines.append(f"{row['output']}: not determined, the noise may have turned it around")
+            continue
+        high = "any" if row["high_95"] is None else f"{row['high_95']:.4g}"
+        lines.append(f"{row['output']}: {row['value']:.4g}{unit}, from {row['low_95']:.4g} to {high} (95 %)")
+    return lines
+
+
+@answer_lines.register(CircularMeanAnswer)
+def _(answer: CircularMeanAnswer) -> list[str]:
+    """The noise, and how wide the interval would be."""
+    wide = near(answer.error, answer.error_unit)
+    return [
+        f"Noise     {answer.noise.name}, scale {float_up(answer.noise.scale):.3g} on the mean of (cosine, sine)",
+        f"Error     mean ± {wide} (95 %) if all people were alike, more where they are spread; not determined where "
+        f"the mean direction is shorter than {answer.radius:.2g}",
+    ]
+
+
+@own_notes.register(CircularMeanAnswer)
+def _(answer: CircularMeanAnswer) -> list[Note]:
+    """A warning where most directions would not be determined."""
+    radius = answer.radius
+    if radius < 0.5:
+        return unproved_constant(answer)
+    text = (
+        f"The answer will be nearly useless: a mean direction shorter than {radius:.2g} is not determined, "
+        f"and none is longer than 1. About {math.ceil(4 * radius * answer.terms.users):,} people, or promises "
+        f"{near(4 * radius, digits=2)} times looser, would make it a quarter."
+    )
+    return [*unproved_constant(answer), *warnings_of([text])]

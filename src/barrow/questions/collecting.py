@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from functools import singledispatch
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
-from barrow.privacy import Guarantee
+from barrow.promises import Guarantee
+from barrow.questions.answer import Answer
+from barrow.questions.question import central_only
 
 if TYPE_CHECKING:
     from barrow.mechanisms.edge_intervals import RegionInterval
@@ -23,7 +27,7 @@ if TYPE_CHECKING:
 Integers = NDArray[np.int64]
 
 
-class Collector(ABC):
+class ReportSums(ABC):
     """What a server keeps of reports: how many there were, and sums of what they hold.
 
     Attributes:
@@ -46,7 +50,7 @@ class Collector(ABC):
         """Adds the values of one report, which :meth:`refusal` let through."""
 
 
-class Averaged(Collector):
+class Averaged(ReportSums):
     """Sums and sums of squares of reports with additive noise, exact.
 
     Args:
@@ -80,18 +84,16 @@ class Averaged(Collector):
         Student's 95 % width from the spread of the reports. Where a few people matter most it covers less, 72 to 80 %
         on skewed ones, so it is said with "about" and never called 95 %.
         """
-        from scipy.special import stdtrit
-
         if self.n < 2:
             return None
-        n, t, widths = self.n, float(stdtrit(self.n - 1, 0.975)), []
+        n, t, widths = self.n, float(heavy.special.stdtrit(self.n - 1, 0.975)), []
         for total, square in zip(self._sums, self._squares, strict=True):
             variance = Fraction(n * square - total * total, n * (n - 1)) * grid * grid
             widths.append(t * math.sqrt(float_up(variance) / n))
         return widths
 
 
-class Counted(Collector):
+class Counted(ReportSums):
     """How often each kind of report occurs.
 
     Args:
@@ -135,20 +137,20 @@ class Collected:
         guarantee: What each person was promised.
         shares: Of a histogram: its unbiased shares with their noise, for intervals of regions.
 
-    >>> from barrow.privacy import Emd
+    >>> from barrow.promises import Emd
     >>> Collected(2, {}, (), {}, Guarantee(Emd(1, model="local"), "pure", "def:emd-dp")).n
     2
     """
 
     n: int
-    tables: Mapping[str, list[dict[str, Any]]]
+    tables: Mapping[str, list[dict[str, object]]]
     lines: Sequence[str]
-    details: Mapping[str, Any]
+    details: Mapping[str, object]
     guarantee: Guarantee
     refused: Mapping[str, int] = field(default_factory=dict)
     shares: ReleasedShares | None = field(default=None, repr=False)
 
-    def region(self, inside: Any, *, confidence: float = 0.95, looked: bool = False) -> RegionInterval:
+    def region(self, inside: object, *, confidence: float = 0.95, looked: bool = False) -> RegionInterval:
         """An interval for the share of a region in what these people hold, from their reports; it costs nothing.
 
         Args:
@@ -169,7 +171,7 @@ class Collected:
             )
         return self.shares
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data for ``--json``."""
         return {
             "n": self.n,
@@ -183,7 +185,7 @@ class Collected:
         return "\n".join([*self.lines, *([f"Refused: {refused}."] if refused else [])])
 
 
-def averaged_of(collector: Collector) -> Averaged:
+def averaged_of(collector: ReportSums) -> Averaged:
     """``collector``, if it adds up."""
     if not isinstance(collector, Averaged):
         raise ParameterError(
@@ -192,8 +194,21 @@ def averaged_of(collector: Collector) -> Averaged:
     return collector
 
 
-def counted_of(collector: Collector) -> Counted:
+def counted_of(collector: ReportSums) -> Counted:
     """``collector``, if it counts."""
     if not isinstance(collector, Counted):
         raise ParameterError("These are no counts of reports.", allowed="the plan's collector", fix="plan.collector()")
     return collector
+
+
+@singledispatch
+def collected(answer: Answer, collector: ReportSums) -> Collected:
+    """What people's reports say together; by the type of the answer."""
+    raise central_only(answer.question)
+
+
+@singledispatch
+def for_people(answer: Answer, users: int) -> Answer:
+    """The same channel, priced and decoded for as many people as really took part; by the type of the answer."""
+    result: Answer = replace(answer, terms=replace(answer.terms, users=users))  # type: ignore[type-var]
+    return result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from barrow.numerics import Exact
 from barrow.queries import Query, distance_to
@@ -25,7 +25,7 @@ class Distance(Linear):
     """
 
     kind: ClassVar[str] = "distance"
-    to: Any
+    to: object
     step: Exact | None = None
 
     def query(self, space: Space) -> Query:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import cast
 
 import numpy as np
 
@@ -14,26 +14,26 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import HistogramNoise
 from barrow.mechanisms.cumulative import Cumulative, cumulative_of
 from barrow.numerics import Exact, exact, exact_text
-from barrow.questions.plan import Rows
+from barrow.questions.answer import Rows
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _LEVEL = 0.05
 
 
-def shares_asked(of: Exact | Sequence[Exact], name: str = "of") -> tuple[Fraction, ...]:
+def quantile_shares(of: Exact | Sequence[Exact], name: str = "of") -> tuple[Fraction, ...]:
     """Shares strictly between 0 and 1, exact, from one or several.
 
-    >>> shares_asked(["0.25", "1/2"])
+    >>> quantile_shares(["0.25", "1/2"])
     (Fraction(1, 4), Fraction(1, 2))
     """
-    several: Sequence[Any] = of if isinstance(of, list | tuple) else [of]
-    found = tuple(exact(share, name) for share in several)
-    if not found or not all(0 < share < 1 for share in found):
+    several: Sequence[Exact] = of if isinstance(of, list | tuple) else [cast("Exact", of)]
+    results = tuple(exact(share, name) for share in several)
+    if not results or not all(0 < share < 1 for share in results):
         raise ParameterError(
             f"{name} is {of!r}.", allowed="shares strictly between 0 and 1", fix=f'{name} = "0.5", the median'
         )
-    return found
+    return results
 
 
 def check_line(space: Space) -> None:
@@ -51,13 +51,13 @@ def uniform(space: Space, part: float = 1.0) -> Floats:
     items = space.records_space.items
     count = max(1, round(part * items))
     start = min(items // 3, items - count)
-    found = np.zeros(space.items)
-    found[start : start + count] = 1.0 / count
-    return found
+    result = np.zeros(space.items)
+    result[start : start + count] = 1.0 / count
+    return result
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class QuantileReader:
     """Quantiles and the distribution function of released values.
 
     Attributes:
@@ -87,9 +87,9 @@ class Reading:
         median = self.shares == (Fraction(1, 2),)
         return "the median" if median else f"the quantiles {', '.join(self.names)}"
 
-    def half_width(self, made: HistogramNoise, part: float = 1.0) -> float:
+    def half_width(self, built: HistogramNoise, part: float = 1.0) -> float:
         """Half the width of the widest interval if everybody's items were spread uniformly over a part of the line."""
-        spans = self.spans(np.asarray(made.matrix @ uniform(self._space, part)))
+        spans = self.spans(np.asarray(built.matrix @ uniform(self._space, part)))
         wide = max(float(self._points[last] - self._points[first]) for first, last in spans)
         return wide / 2.0 + self._space.snapping_upper * self._space.diameter
 
@@ -116,7 +116,7 @@ class Reading:
         rows: Rows = []
         for share, (first, last) in zip(self.shares, self.spans(raw), strict=True):
             at = int(np.searchsorted(below, float(share) * below[-1] * (1.0 - 1e-12)))
-            row = {
+            row: dict[str, object] = {
                 "quantile": exact_text(share),
                 "value": float(points[min(max(at, first), last)]) if determined else None,
                 "low_95": float(points[first if determined else 0]) - moved,
@@ -140,10 +140,10 @@ class Reading:
         return [{"output": "share of people with records", "value": value, "low_95": low, "high_95": high}]
 
 
-def reading_of(space: Space, made: Any, shares: tuple[Fraction, ...]) -> Reading | None:
+def quantile_reader(space: Space, built: object, shares: tuple[Fraction, ...]) -> QuantileReader | None:
     """What reads quantiles off a mechanism's values; None where nothing is known about sums of them."""
-    found = cumulative_of(space, made) if isinstance(made, HistogramNoise) else None
-    return None if found is None else Reading(found, shares)
+    result = cumulative_of(space, built) if isinstance(built, HistogramNoise) else None
+    return None if result is None else QuantileReader(result, shares)
 
 
 def quantile_words(rows: Rows) -> list[str]:
@@ -152,8 +152,8 @@ def quantile_words(rows: Rows) -> list[str]:
     >>> quantile_words([{"quantile": "0.5", "value": 3.0, "low_95": 2.0, "high_95": 4.0, "unit": "km"}])
     ['0.5: 3 km, from 2 to 4 (95 %)']
     """
-    found = []
+    results = []
     for row in rows:
         value = "not determined" if row["value"] is None else f"{row['value']:.6g} {row['unit']}".rstrip()
-        found.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
-    return found
+        results.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
+    return results

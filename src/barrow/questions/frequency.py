@@ -4,37 +4,44 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import ClassVar
 
-import numpy as np
 from msgspec import structs
 
 from barrow import mechanisms
 from barrow.errors import ParameterError
+from barrow.mechanisms.decoding import nearest_in_simplex
+from barrow.mechanisms.item_intervals import standing_out
 from barrow.numerics.exact import near
+from barrow.planning import after
 from barrow.planning.candidates import useless
 from barrow.planning.histograms import HistogramTarget, error_at
-from barrow.planning.items import ItemChoice
+from barrow.planning.item_choice import ItemChoice
+from barrow.planning.notes import Note, warnings_of
 from barrow.planning.references import most_error
 from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
-from barrow.privacy import Guarantee, Model
-from barrow.questions.collecting import Collected, Collector, counted_of
+from barrow.promises import Guarantee, Model
+from barrow.questions.answer import Answer, Sample, Tables, labelled, number
+from barrow.questions.collecting import Collected, ReportSums, collected, counted_of, for_people
 from barrow.questions.items import (
-    ItemsPlan,
+    ItemsAnswer,
     ItemWiseQuestion,
+    bounded_lines,
+    counted_line,
     how_many,
     items_counted,
+    items_details,
+    items_for_people,
     reports_sentence,
+    sampling_lines,
 )
 from barrow.questions.noise_words import off_words, people_words
-from barrow.questions.plan import Plan, Rows, labelled
-from barrow.questions.statement import AnswerFacts, FrequencyFacts, Statement, needed
+from barrow.questions.plan_text import answer_lines, details, own_notes
+from barrow.questions.question import Traits
+from barrow.questions.releasing import error_after, on_map, summary
+from barrow.questions.statement import AnswerFacts, FrequencyFacts, Json, Statement, needed
 from barrow.randomisers import suited
-from barrow.spaces.base import Floats
-
-if TYPE_CHECKING:
-    from barrow.planning.after import OwnError
 
 _WORDS = {
     "tree": "the nearest histogram along the tree",
@@ -56,7 +63,7 @@ class Frequency(ItemWiseQuestion):
     """
 
     kind: ClassVar[str] = "frequency"
-    of_shares: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(of_shares=True)
     decode: str | None = None
 
     def __post_init__(self) -> None:
@@ -79,26 +86,26 @@ class Frequency(ItemWiseQuestion):
             return replace(self, randomiser="response").choose(terms)
         return super().choose(terms)
 
-    def plan(self, terms: Terms) -> Plan:
+    def plan(self, terms: Terms) -> Answer:
         """The randomiser that keeps the terms, and the estimate made of its reports; it reads no data."""
-        choice, made, guarantee = self.choose(terms)
+        choice, built, guarantee = self.choose(terms)
         sampled = self.samples is not None
         estimator = mechanisms.FrequencyEstimator(choice.mechanism, terms.users, self.decode, sampled=sampled)
-        return FrequencyPlan(self, terms, choice, made, guarantee, estimator)
+        return FrequencyAnswer(self, terms, choice, built, guarantee, estimator)
 
     @classmethod
     def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
         facts = statement.answer
-        found = needed(facts.frequency)
+        result = needed(facts.frequency)
         warning = f" {facts.warning}" if facts.warning else ""
-        both = (found.predicted_error, found.error_upper)
+        both = (result.predicted_error, result.error_upper)
         before, most = (f"{error:.3g} {statement.unit}".rstrip() for error in both)
-        if found.decode == "none":
+        if result.decode == "none":
             off = f"The estimate is off by an earth mover's distance of about {before}, at most {most} on average."
         else:
             off = (
-                f"{off_words(statement, found.emd_predicted, found.emd_most)} Before decoding the estimate is off by "
+                f"{off_words(statement, result.emd_predicted, result.emd_most)} Before decoding the estimate is off by "
                 f"about {before}, at most {most} on average for any data."
             )
         return (
@@ -112,7 +119,7 @@ class Frequency(ItemWiseQuestion):
         return items_counted(statement)
 
     @classmethod
-    def drawn(cls, statement: Statement) -> list[str]:
+    def noise_steps(cls, statement: Statement) -> list[str]:
         """How reports were drawn, and what was made of them."""
         decode = needed(statement.answer.frequency).decode
         return [
@@ -123,7 +130,7 @@ class Frequency(ItemWiseQuestion):
 
 
 @dataclass(frozen=True, eq=False)
-class FrequencyPlan(ItemsPlan):
+class FrequencyAnswer(ItemsAnswer):
     """What frequencies would be like: reports on all items, the estimate made of them, its error, the guarantee.
 
     Args:
@@ -135,7 +142,7 @@ class FrequencyPlan(ItemsPlan):
     @cached_property
     def target(self) -> HistogramTarget:
         """At which public reference its error is predicted: as that of any histogram."""
-        return HistogramTarget(self.terms, reference_distribution(self.space), self.items)
+        return HistogramTarget(self.terms, reference_distribution(self.terms.space), self.question.items)
 
     @cached_property
     def error(self) -> float:
@@ -150,153 +157,150 @@ class FrequencyPlan(ItemsPlan):
         if self.estimator.how == "none":
             return self.estimator.error_upper
         return most_error(
-            "frequency", self.space, self.error, lambda at, draws: error_at(self.target, self.estimator, at, draws)
+            "frequency",
+            self.terms.space,
+            self.error,
+            lambda at, draws: error_at(self.target, self.estimator, at, draws),
         )
 
-    def own_error(self, drawn: Any) -> OwnError | None:
-        """How far off these frequencies are, by drawing reports again around them."""
-        from barrow.planning.after import own_error
-
-        if self.estimator.how == "none":
-            return None
-        return own_error(self.target, self.estimator, self.estimator.decode(drawn), self.error)
-
-    @property
-    def mapped(self) -> bool:
-        """Whether the rows are places on a map."""
-        return self.space.geometry.on_earth
-
-    def for_people(self, users: int) -> Self:
-        """The same channel, priced and estimated for as many people as really took part."""
-        return replace(super().for_people(users), estimator=self.estimator.for_users(users))
-
-    def simulated(self, people: Floats, seed: int) -> Floats:
-        """A histogram decoded from simulated reports."""
-        from barrow.noise.source import SeededSource
-
-        return np.asarray(self.estimator.simulated(people, SeededSource(seed)))
-
-    def tables(self, drawn: Any) -> dict[str, Rows]:
+    def tables(self, sample: Sample) -> Tables:
         """One row for each item: the decoded share, the unbiased one, which may be negative, its ends; and the reports.
 
         Variances are those of the reports themselves, which are no smaller than the estimate's, and laws are normal.
         """
-        from barrow.mechanisms.item_intervals import standing_out
-
-        unbiased, spread = self.estimator.estimate(drawn), self.estimator.deviations(drawn)
+        unbiased, spread = self.estimator.estimate(sample.values), self.estimator.deviations(sample.values)
         normal = mechanisms.NoiseDistribution(None, 1)
         ends = standing_out(unbiased, lambda miss: normal.quantile(miss) * spread, 0.05)
         columns = {
-            "share": self.estimator.decode(drawn),
+            "share": self.estimator.decode(sample.values),
             "unbiased": unbiased,
             "low_95": ends.low,
             "high_95": ends.high,
         }
         return {
-            "values": labelled(self.space, {name: column.tolist() for name, column in columns.items()}),
-            "reports": super().tables(drawn)["values"],
+            "values": labelled(self.terms.space, {name: column.tolist() for name, column in columns.items()}),
+            "reports": super().tables(sample)["values"],
         }
 
-    def summary(self, drawn: Any) -> list[str]:
-        """The largest shares, and the error to expect."""
-        rows = sorted(self.tables(drawn)["values"], key=lambda row: -row["share"])[:8]
-        return [
-            *(f"{row['item']}: {100 * row['share']:.3g} % (unbiased {100 * row['unbiased']:.3g} %)" for row in rows),
-            f"From {int(drawn.sum()):,} reports.",
-        ]
-
-    def collected(self, collector: Collector) -> Collected:
-        """The estimate that many people's reports give."""
-        from barrow.mechanisms.decoding import nearest_in_simplex
-
-        counts = counted_of(collector)
-        made = self.estimator.for_users(counts.n)
-        estimate, decoded = made.estimate(counts.counts), made.decode(counts.counts)
-        # Which error to expect depends on the items; what has been decoded is the best public guess of them.
-        reference = nearest_in_simplex(estimate) if made.how == "none" else decoded
-        expected = made.predicted_error(reference / reference.sum())
-        labels = self.space.labels
-        details = {
-            "reports": dict(zip(self.itemwise.randomiser.report_labels, counts.counts.tolist(), strict=True)),
-            "estimate": dict(zip(labels, estimate.tolist(), strict=True)),
-            "decoded": None if made.how == "none" else dict(zip(labels, decoded.tolist(), strict=True)),
-            "decode": made.how,
-            "unit": self.space.unit,
-            "predicted_error": expected,
-            "error_upper": made.error_upper,
-            "decoded_error_upper": made.decoded_upper,
-            "warning": made.warning,
-        }
-        lines = [
-            f"{label}: {share:.6g}" + ("" if made.how == "none" else f" (unbiased {raw:.6g})")
-            for label, share, raw in zip(labels, decoded.tolist(), estimate.tolist(), strict=True)
-        ]
-        details["error_after"] = None if made.how == "none" else self._after(made, decoded, lines)
-        lines.append(
-            f"The unbiased estimate is off by EMD {self.sized(expected)} on average; by at most "
-            f"{self.sized(made.error_upper)} on average, whatever the items."
-        )
-        lines += [f"Warning: {made.warning}"] if made.warning else []
-        lines.append(self.counted_line(counts))
-        tables = {"values": labelled(self.space, {"share": decoded.tolist(), "unbiased": estimate.tolist()})}
-        return Collected(counts.n, tables, lines, details, self.guarantee_for(counts.n))
-
-    def _after(self, made: mechanisms.FrequencyEstimator, decoded: Floats, lines: list[str]) -> dict[str, Any]:
-        """How far off the decoded histogram of many reports is, said too."""
-        from barrow.planning.after import own_error
-
-        own = own_error(self.target, made, decoded, self.error)
-        about = near(own.about, self.space.unit, digits=1)
-        lines.append(f"The decoded shares are off by an earth mover's distance of about {about}.")
-        return own.to_json()
-
-    def fields(self) -> AnswerFacts:
+    def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
-        found = self.estimator
+        result = self.estimator
         return structs.replace(
-            super().fields(),
+            super().facts(),
             unit="",
-            warning=found.warning,
+            warning=result.warning,
             frequency=FrequencyFacts(
-                decode=str(found.how),
-                condition=found.channel.condition,
-                uniform_guess=found.uniform_guess,
+                decode=str(result.how),
+                condition=result.channel.condition,
+                uniform_guess=result.uniform_guess,
                 emd_predicted=self.error,
                 emd_most=self.error_most,
-                predicted_error=found.predicted_error(),
-                error_upper=found.error_upper,
+                predicted_error=result.predicted_error(),
+                error_upper=result.error_upper,
                 users=self.terms.users,
             ),
         )
 
-    def details(self) -> dict[str, Any]:
-        """What is this kind's own in plain data."""
-        return {
-            **super().details(),
-            "emd_predicted": self.error,
-            "emd_most": self.error_most,
-            **self.estimator.to_json(),
-        }
 
-    @property
-    def warnings(self) -> list[str]:
-        """A warning where the estimate is worse than a guess, and how many people would make it better."""
-        if self.estimator.warning is not None:
-            return [self.estimator.warning]
-        guess = self.target.uniform_guess
-        found = useless(self.error, guess, self.space.unit, self.error_most)
-        return [f"{text} {people_words(self, self.error_most, guess)}" for text in found]
+@error_after.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer, drawn: Sample) -> after.OwnError | None:
+    """How far off these frequencies are, by drawing reports again around them."""
+    if answer.estimator.how == "none":
+        return None
+    return after.own_error(answer.target, answer.estimator, answer.estimator.decode(drawn.values), answer.error)
 
-    def answer_lines(self) -> list[str]:
-        """The randomiser, the estimate, and its error before and after decoding."""
-        reports = [line for line in self.choice.lines() if line.startswith("Reports")]
-        estimate, *rest = (line for line in self.estimator.lines() if not line.startswith("Warning"))
-        off = (
-            f"Error     the histogram is off by about {self.sized(self.error)}, at most about "
-            f"{self.sized(self.error_most)} (EMD after decoding, predicted)"
-        )
-        before = [line.replace("Error ", "      ", 1) for line in rest]
-        lines = [*self._sampling_lines(), *reports, estimate, off, *before, *self._bounded_lines()]
-        if self.terms.model is Model.SHUFFLE:
-            lines.append("Mixed     the reports of all people must be mixed one by one before anybody sees them")
-        return lines
+
+@on_map.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer) -> bool:
+    return answer.terms.space.geometry.on_earth
+
+
+@for_people.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer, users: int) -> FrequencyAnswer:
+    """Estimated for as many people as really took part, too."""
+    return replace(items_for_people(answer, users), estimator=answer.estimator.for_users(users))
+
+
+@summary.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer, drawn: Sample) -> list[str]:
+    """The largest shares."""
+    rows = sorted(answer.tables(drawn)["values"], key=lambda row: -number(row, "share"))[:8]
+    return [
+        *(
+            f"{row['item']}: {100 * number(row, 'share'):.3g} % (unbiased {100 * number(row, 'unbiased'):.3g} %)"
+            for row in rows
+        ),
+        f"From {int(drawn.values.sum()):,} reports.",
+    ]
+
+
+@collected.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer, collector: ReportSums) -> Collected:
+    """The estimate that many people's reports give."""
+    counts, space = counted_of(collector), answer.terms.space
+    built = answer.estimator.for_users(counts.n)
+    estimate, decoded = built.estimate(counts.counts), built.decode(counts.counts)
+    # Which error to expect depends on the items; what has been decoded is the best public guess of them.
+    reference = nearest_in_simplex(estimate) if built.how == "none" else decoded
+    expected = built.predicted_error(reference / reference.sum())
+    labels, whole = space.labels, built.how != "none"
+    own = after.own_error(answer.target, built, decoded, answer.error) if whole else None
+    told = {
+        "reports": dict(zip(answer.itemwise.randomiser.report_labels, counts.counts.tolist(), strict=True)),
+        "estimate": dict(zip(labels, estimate.tolist(), strict=True)),
+        "decoded": dict(zip(labels, decoded.tolist(), strict=True)) if whole else None,
+        "decode": built.how,
+        "unit": space.unit,
+        "predicted_error": expected,
+        "error_upper": built.error_upper,
+        "decoded_error_upper": built.decoded_upper,
+        "warning": built.warning,
+        "error_after": None if own is None else own.to_json(),
+    }
+    lines = [
+        f"{label}: {share:.6g}" + (f" (unbiased {raw:.6g})" if whole else "")
+        for label, share, raw in zip(labels, decoded.tolist(), estimate.tolist(), strict=True)
+    ]
+    if own is not None:
+        about = near(own.about, space.unit, digits=1)
+        lines.append(f"The decoded shares are off by an earth mover's distance of about {about}.")
+    lines.append(
+        f"The unbiased estimate is off by EMD {near(expected, space.unit)} on average; by at most "
+        f"{near(built.error_upper, space.unit)} on average, whatever the items."
+    )
+    lines += [f"Warning: {built.warning}"] if built.warning else []
+    lines.append(counted_line(counts))
+    tables = {"values": labelled(space, {"share": decoded.tolist(), "unbiased": estimate.tolist()})}
+    return Collected(counts.n, tables, lines, told, answer.guarantee_for(counts.n))
+
+
+@details.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer) -> Json:
+    predicted = {"emd_predicted": answer.error, "emd_most": answer.error_most}
+    return {**items_details(answer), **predicted, **answer.estimator.to_json()}
+
+
+@own_notes.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer) -> list[Note]:
+    """A warning where the estimate is worse than a guess, and how many people would make it better."""
+    if answer.estimator.warning is not None:
+        return warnings_of([answer.estimator.warning])
+    guess, most = answer.target.uniform_guess, answer.error_most
+    result = useless(answer.error, guess, answer.error_unit, most)
+    return warnings_of(f"{text} {people_words(answer, most, guess)}" for text in result)
+
+
+@answer_lines.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer) -> list[str]:
+    """The randomiser, the estimate, and its error before and after decoding."""
+    reports, unit = [line for line in answer.choice.lines() if line.startswith("Reports")], answer.error_unit
+    estimate, *rest = (line for line in answer.estimator.lines() if not line.startswith("Warning"))
+    off = (
+        f"Error     the histogram is off by about {near(answer.error, unit)}, at most about "
+        f"{near(answer.error_most, unit)} (EMD after decoding, predicted)"
+    )
+    before = [line.replace("Error ", "      ", 1) for line in rest]
+    lines = [*sampling_lines(answer), *reports, estimate, off, *before, *bounded_lines(answer)]
+    if answer.terms.model is Model.SHUFFLE:
+        lines.append("Mixed     the reports of all people must be mixed one by one before anybody sees them")
+    return lines

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
 
 from barrow.numerics import Exact
+from barrow.planning.terms import Terms
 from barrow.queries import Query, function
-from barrow.questions.linear import Linear
+from barrow.questions.linear import Linear, LinearAnswer
+from barrow.questions.shaped import with_shaped
 from barrow.spaces import Space
 
 
@@ -31,11 +35,11 @@ class Function(Linear):
     """
 
     kind: ClassVar[str] = "function"
-    values: Any
+    values: ArrayLike
     names: Sequence[str] | None = None
     unit: str = ""
     description: str | None = None
-    lipschitz: Exact | Mapping[Any, Exact] | None = None
+    lipschitz: Exact | Mapping[object, Exact] | None = None
     step: Exact | None = None
 
     def query(self, space: Space) -> Query:
@@ -49,3 +53,7 @@ class Function(Linear):
             lipschitz=self.lipschitz,
             step=self.step,
         )
+
+    def _planned(self, terms: Terms) -> LinearAnswer:
+        """With shaped noise where that is more accurate."""
+        return with_shaped(super()._planned(terms))

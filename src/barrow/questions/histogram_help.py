@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barrow import planning
+from barrow import mechanisms, planning
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.after import too_coarse
 from barrow.planning.candidates import Candidate
-from barrow.planning.histograms import kept_noise
+from barrow.planning.histograms import noise_within
 from barrow.planning.simulate import simulate
-from barrow.privacy import Model
+from barrow.promises import Model
+from barrow.questions.prices import finer_words
 
 if TYPE_CHECKING:
-    from barrow.questions.histogram import HistogramPlan
+    from barrow.questions.histogram_answer import HistogramAnswer
 
 
 class HistogramChoice(NamedTuple):
@@ -28,16 +29,16 @@ class HistogramChoice(NamedTuple):
     Attributes:
         target: What is wanted.
         own: The candidates of EMD-DP that answer what is asked, best first.
-        rivals: Those of user-level DP.
-        found: All candidates of EMD-DP.
+        baselines: Those of user-level DP.
+        result: All candidates of EMD-DP.
         cannot: Why others cannot answer.
         best: The most accurate one.
     """
 
     target: planning.HistogramTarget
     own: list[Candidate]
-    rivals: list[Candidate]
-    found: list[Candidate]
+    baselines: list[Candidate]
+    result: list[Candidate]
     cannot: Mapping[str, str]
     best: Candidate
 
@@ -46,14 +47,14 @@ _MANY = 2000
 _TIMES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 
 
-def most_helpful(plan: HistogramPlan) -> str:
+def most_helpful(plan: HistogramAnswer) -> str:
     """The one change that would help most."""
     if plan.snapping_typical >= plan.decoded_error:
         return "Finer cells would help most: most of the error is snapping."
-    if plan.finer_words:
-        return plan.finer_words
+    if finer := finer_words(plan.terms):
+        return finer
     local = plan.terms.model is Model.LOCAL  # there noise falls with the root of the number of people only
-    draws = None if plan.space.items <= _MANY else 2
+    draws = None if plan.terms.space.items <= _MANY else 2
     worse = plan.error_most / plan.error if plan.error > 0.0 else 1.0
     error = plan.error
     for times in _TIMES:
@@ -61,55 +62,80 @@ def most_helpful(plan: HistogramPlan) -> str:
         if plan.chosen.user_level:
             error = planning.released_user_level(target, min(plan.terms.epsilons))[0].error
         else:
-            decoded = simulate(kept_noise(target, plan.made.kind), plan.target.reference, draws).decoded
+            decoded = simulate(noise_within(target, plan.mechanism.kind), plan.target.reference, draws).decoded
             error = math.hypot(decoded, plan.snapping_typical)
         if error * worse < plan.uniform_guess / 2.0:
             looser = near(math.sqrt(times) if local else times, digits=2)
             words = f"{times:,} times as many people, or promises {looser} times looser,"
-            return f"{words} would make it about {plan.sized(error)}."
-    return f"Even {_TIMES[-1]:,} times as many people would leave it at about {plan.sized(error)}."
+            return f"{words} would make it about {_sized(plan, error)}."
+    return f"Even {_TIMES[-1]:,} times as many people would leave it at about {_sized(plan, error)}."
 
 
-def too_coarse_words(plan: HistogramPlan) -> list[str]:
+def too_coarse_words(plan: HistogramAnswer) -> list[str]:
     """A sentence where the released values will leave open how records lie between nodes, whatever the noise."""
-    found = too_coarse(plan.target, plan.made)
-    if found is None:
+    result = too_coarse(plan.target, plan.mechanism)
+    if result is None:
         return []
-    low, high = (plan.sized(size) for size in found)
+    low, high = (_sized(plan, size) for size in result)
     return [
         f"Nodes are too coarse: what is released fits errors from {low} to {high}, depending on how records lie "
         "between nodes. Wider cells, or more report_values, would say more."
     ]
 
 
-def answer_words(plan: HistogramPlan) -> list[str]:
+def answer_words(plan: HistogramAnswer) -> list[str]:
     """The mechanism, the error before and after decoding, and the intervals that go with it."""
     chosen = plan.chosen
     whose = " on each person's report" if plan.terms.model is Model.LOCAL else ""
     lines = [
         f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(plan.noise.scale))}{whose}",
-        f"Error     the histogram is off by about {plan.sized(plan.error)}, at most about "
-        f"{plan.sized(plan.error_most)}, from the records as they are (EMD, predicted)",
+        f"Error     the histogram is off by about {_sized(plan, plan.error)}, at most about "
+        f"{_sized(plan, plan.error_most)}, from the records as they are (EMD, predicted)",
     ]
-    if plan.space.snapping_upper:
-        moved, most = plan.sized(plan.snapping_typical), plan.sized(plan.space.snapping_upper * plan.space.diameter)
+    if plan.terms.space.snapping_upper:
+        space = plan.terms.space
+        moved, most = _sized(plan, plan.snapping_typical), _sized(plan, space.snapping_upper * space.diameter)
         lines.append(
-            f"          noise and decoding {plan.sized(plan.decoded_error)}, snapping {moved} (no record by more "
+            f"          noise and decoding {_sized(plan, plan.decoded_error)}, snapping {moved} (no record by more "
             f"than {most})"
         )
     if chosen.undecoded is not None:
-        lines.append(f"          before decoding {plan.sized(chosen.undecoded)} are expected, whatever the data")
+        lines.append(f"          before decoding {_sized(plan, chosen.undecoded)} are expected, whatever the data")
     if plan.target.decode == "nearest" and chosen.upper is not None:
-        lines.append(f"          at most {plan.sized(chosen.upper)} after decoding on average, whatever the data")
-    noise, method = plan.floors["noise"], plan.floors["method"]
+        lines.append(f"          at most {_sized(plan, chosen.upper)} after decoding on average, whatever the data")
+    least = floors(plan)
+    noise, method = least["noise"], least["method"]
     if noise is not None:
         lines.append(f"          the noise is at most {noise:.2g} times the least of noise of its kind")
     if method is not None and method < 1e4:
         lines.append(f"          the error is {method:.2g} times the least of any method in the worst case")
-    _, widths = plan.made.shares(np.zeros(plan.query.dimension))
+    _, widths = plan.mechanism.shares(np.zeros(plan.query.dimension))
     low, high = float(widths.min()), float(widths.max())
     each = f"± {at_most(high)}" if low > 0.99 * high else f"± {at_most(low)} to ± {at_most(high)}"
     if plan.reading is not None:
-        wide = plan.sized(plan.reading.half_width(plan.made))
+        wide = _sized(plan, plan.reading.half_width(plan.mechanism))
         lines.append(f"Quantiles {plan.reading.what} ± {wide} (95 %) if items were spread uniformly; no further cost")
-    return [*lines, f"Intervals the share of {plan.made.family.outputs} {each} (95 %), released too"]
+    return [*lines, f"Intervals the share of {plan.mechanism.family.outputs} {each} (95 %), released too"]
+
+
+def _sized(plan: HistogramAnswer, error: float) -> str:
+    """An earth mover's distance with the space's unit."""
+    return near(error, plan.terms.space.unit)
+
+
+def floors(plan: HistogramAnswer) -> dict[str, float | None]:
+    """The noise and the predicted error as multiples of what is least possible, for pure noise of a curator.
+
+    ``noise``: at most so many times the least expected cost of any additive noise on the same outputs; ``method``:
+    the predicted error against what every method errs by on some data; None where nothing is known.
+    """
+    alpha, users, built, space = getattr(plan.event, "alpha", None), plan.terms.users, plan.mechanism, plan.terms.space
+    if plan.terms.model is not Model.CENTRAL or plan.noise.p is None or alpha is None:
+        return {"noise": None, "method": None}
+    noise = None
+    if isinstance(built.noise, mechanisms.EdgeNoise):  # a drawn flow costs ``freedom`` times the scale
+        noise = built.noise.plan.freedom / max(1, built.noise.plan.graph.nodes - 1)
+    elif built.kind == "tree" and built.undecoded is not None and space.items > 1:
+        noise = built.undecoded / mechanisms.noise_floor_lower(space.items, alpha, users=users)
+    least = mechanisms.worst_case_floor_lower(space, alpha, users=users) * space.diameter
+    return {"noise": noise, "method": plan.error / least if least > 0.0 else None}

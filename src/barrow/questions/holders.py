@@ -7,29 +7,34 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Any
 
 import numpy as np
 from msgspec import structs
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, NoiseDistribution
+from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
-from barrow.planning.candidates import Candidate, best_first, kept_user_level, preferred
-from barrow.planning.linear import kept_errors
+from barrow.planning.candidates import Candidate, best_first, preferred, user_level_within
+from barrow.planning.linear import errors_within
+from barrow.planning.notes import Note
 from barrow.planning.terms import Terms
-from barrow.privacy import Model
+from barrow.promises import Model
+from barrow.queries import Query
 from barrow.queries.holders import Holders, holders
-from barrow.questions.kept import kept_query
-from barrow.questions.linear import Linear, LinearPlan, user_level_of
-from barrow.questions.plan import Rows, placed
+from barrow.questions.answer import Rows, Sample, Tables, number, placed
+from barrow.questions.cache import cached_query
+from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values, user_level_of
+from barrow.questions.plan_text import answer_lines, own_notes
+from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 
 _TURNS = 60
 
 
-def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
+def plan_holders(question: Linear, terms: Terms) -> HoldersAnswer:
     """The plan of a mean over people with records; it reads no data."""
     if terms.model is not Model.CENTRAL:
         raise ParameterError(
@@ -37,20 +42,22 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersPlan:
             allowed="model 'central', or missing = 'default item'",
             fix="missing = 'default item'",
         )
-    pair = holders(kept_query(question, terms.space.records_space), terms.space)
-    found = _of_means(pair, kept_errors(pair.query, terms, question.noise))
-    rivals: list[Candidate] = []
+    pair = holders(cached_query(question, terms.space.records_space), terms.space)
+    result = _of_means(pair, errors_within(pair.query, terms, question.noise))
+    baselines: list[Candidate] = []
     if question.noise == "auto" or question.definition == "user_level":
-        rivals = _of_means(pair, kept_user_level(terms, user_level_of(pair.query, terms), question.definition))
+        baselines = _of_means(pair, user_level_within(terms, user_level_of(pair.query, terms), question.definition))
     moved = pair.inner.snapping_upper if pair.inner.snapping_counted else 0.0
-    best = preferred(found, rivals, question.definition, moved)
-    others = [candidate for candidate in found if candidate is not best]
-    return HoldersPlan(question, terms, pair.query, best, tuple(others), pair, own=tuple(found), rivals=tuple(rivals))
+    best = preferred(result, baselines, question.definition, moved)
+    others = [candidate for candidate in result if candidate is not best]
+    return HoldersAnswer(
+        question, terms, pair.query, best, tuple(others), pair, own=tuple(result), baselines=tuple(baselines)
+    )
 
 
-def _of_means(pair: Holders, found: Iterable[Candidate]) -> list[Candidate]:
+def _of_means(pair: Holders, candidates: Iterable[Candidate]) -> list[Candidate]:
     """The candidates by the half width of a mean at the end of the range if everybody holds records."""
-    return best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in found])
+    return best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in candidates])
 
 
 @lru_cache(maxsize=256)
@@ -59,7 +66,7 @@ def _one(distribution: NoiseDistribution) -> float:
     return float(distribution.quantile(0.05))
 
 
-def slack_at(pair: Holders, noise: Any, ratio: float) -> float:
+def slack_at(pair: Holders, noise: CalibratedNoise, ratio: float) -> float:
     """What |sum - t share| exceeds with probability at most 5 % at the true t, |t| = ``ratio``; grows with it."""
     lean = ratio / pair.weight
     rounding = (float_up(noise.grid) / 2.0 + pair.query.rounding_upper) * (1.0 + lean)
@@ -73,7 +80,7 @@ def slack_at(pair: Holders, noise: Any, ratio: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class HoldersPlan(LinearPlan):
+class HoldersAnswer(LinearAnswer):
     """What a mean over people with records would be like.
 
     Args:
@@ -91,20 +98,15 @@ class HoldersPlan(LinearPlan):
         return _of_means(self.pair, super().by_user_level(epsilon))
 
     @property
-    def snapping(self) -> float:
-        """How far snapping records to the grid may move a value: as far as one of theirs."""
-        return self.pair.inner.snapping_upper
-
-    @property
-    def snapping_included(self) -> bool:
-        """As of the query about records."""
-        return self.pair.inner.snapping_counted
+    def measured(self) -> Query:
+        """The query about records."""
+        return self.pair.inner
 
     @property
     def half_width_all(self) -> float:
         """The same for all values at once: intervals from half widths that hold together."""
         ratio = 1.0 + max(self.pair.reaches) / self.pair.weight
-        return float(self.noise.simultaneous_half_width) * ratio + self._moved
+        return float(self.noise.simultaneous_half_width) * ratio + self.moved
 
     @cached_property
     def share_half_width(self) -> float:
@@ -122,40 +124,40 @@ class HoldersPlan(LinearPlan):
         low, high = -reach, reach
         for _ in range(_TURNS):
             slack = slack_at(self.pair, self.noise, max(abs(low), abs(high)))
-            found = max(low, (total - slack) / share), min(high, (total + slack) / share)
-            if found[0] > found[1]:  # all of the range is ruled out, which happens in less than 5 % of cases
+            result = max(low, (total - slack) / share), min(high, (total + slack) / share)
+            if result[0] > result[1]:  # all of the range is ruled out, which happens in less than 5 % of cases
                 edge = min(max(total / share, -reach), reach)
                 return edge, edge
-            if found == (low, high):
+            if result == (low, high):
                 break
-            low, high = found
+            low, high = result
         return low, high
 
-    def tables(self, drawn: Any) -> dict[str, Rows]:
+    def tables(self, sample: Sample) -> Tables:
         """A row for each value with its interval, and the share of people with records with its own."""
-        values = np.asarray(drawn, dtype=np.float64)
+        values = np.asarray(sample.values, dtype=np.float64)
         share, width = float(values[-1]) / self.pair.weight, self.share_half_width
-        rows = []
+        rows: Rows = []
         columns = zip(self.pair.inner.outputs, self.pair.middles, self.pair.reaches, strict=True)
         # The mean over snapped records lies within the items' range; over records as they are it may lie beyond.
         least, most = (np.broadcast_to(end, (self.pair.inner.dimension,)) for end in self.pair.inner.between)
         for i, (name, middle, reach) in enumerate(columns):
             reach += self.query.rounding_upper
-            found = self.interval(float(values[i]), share, reach)
-            low, high = (-reach, reach) if found is None else found
-            at = None if found is None else middle + min(max(float(values[i]) / share, low), high)
+            result = self.interval(float(values[i]), share, reach)
+            low, high = (-reach, reach) if result is None else result
+            at = None if result is None else middle + min(max(float(values[i]) / share, low), high)
             rows.append(
                 {
                     "output": name,
-                    **placed(self.space.records_space, self.pair.inner.places, i),
+                    **placed(self.terms.space.records_space, self.pair.inner.places, i),
                     "value": at,
-                    "low_95": max(middle + low - self._moved, float(least[i])),
-                    "high_95": min(middle + high + self._moved, float(most[i])),
+                    "low_95": max(middle + low - self.moved, float(least[i])),
+                    "high_95": min(middle + high + self.moved, float(most[i])),
                     "unit": self.query.unit,
-                    "determined": found is not None,
+                    "determined": result is not None,
                 }
             )
-        theirs = {
+        theirs: dict[str, object] = {
             "output": "share of people with records",
             "value": min(max(share, 0.0), 1.0),
             "low_95": min(max(share - width, 0.0), 1.0),
@@ -163,48 +165,45 @@ class HoldersPlan(LinearPlan):
         }
         return {"values": rows, "people": [theirs]}
 
-    def summary(self, drawn: Any) -> list[str]:
-        """The values with their intervals."""
-        unit, tables = f" {self.query.unit}".rstrip(), self.tables(drawn)
-        lines = []
-        for row in tables["values"][:12]:
-            span = f"from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)"
-            value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
-            lines.append(f"{row['output']}: {value}, {span}")
-        (share,) = tables["people"]
-        lines.append(
-            f"people with records: {100 * share['value']:.3g} %, from {100 * share['low_95']:.3g} % to "
-            f"{100 * share['high_95']:.3g} % (95 %)"
-        )
-        return lines
-
-    def fields(self) -> AnswerFacts:
+    def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return structs.replace(super().fields(), share_half_width_95=self.share_half_width)
+        return structs.replace(super().facts(), share_half_width_95=self.share_half_width)
 
-    def answer_lines(self) -> list[str]:
-        """The noise, and how wide intervals would be."""
-        unit = f" {self.query.unit}".rstrip()
-        return [
-            f"Noise     {self.noise.name}, scale {near(float_up(self.noise.scale))}{unit} on the sum over people with "
-            "records and on their share",
-            f"Error     each value ± {at_most(self.half_width)}{unit} (95 %) if everybody holds records, twice that if "
-            "half of them do",
-            f"          the share of people with records ± {at_most(self.share_half_width)} (95 %); not determined "
-            "where that reaches 0",
-        ]
 
-    @property
-    def warnings(self) -> list[str]:
-        """A warning where the half width is not below half of what a guess in the middle errs by at most."""
-        whole = 2.0 * max(self.pair.reaches)
-        if self.half_width < whole / 4.0:
-            return []
-        unit = f" {self.query.unit}".rstrip()
-        return [
-            f"The answer will be nearly useless: ± {self.half_width:.3g}{unit} is to be expected, and all possible "
-            f"answers lie within {whole:.3g}{unit} of each other. {self._help(whole)}"
-        ]
+@summary.register(HoldersAnswer)
+def _(answer: HoldersAnswer, drawn: Sample) -> list[str]:
+    """The values with their intervals."""
+    unit, tables = f" {answer.query.unit}".rstrip(), answer.tables(drawn)
+    lines = []
+    for row in tables["values"][:12]:
+        span = f"from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)"
+        value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
+        lines.append(f"{row['output']}: {value}, {span}")
+    (share,) = tables["people"]
+    lines.append(
+        f"people with records: {100 * number(share, 'value'):.3g} %, from {100 * number(share, 'low_95'):.3g} % to "
+        f"{100 * number(share, 'high_95'):.3g} % (95 %)"
+    )
+    return lines
+
+
+@answer_lines.register(HoldersAnswer)
+def _(answer: HoldersAnswer) -> list[str]:
+    """The noise, and how wide intervals would be."""
+    unit = f" {answer.query.unit}".rstrip()
+    return [
+        f"Noise     {answer.noise.name}, scale {near(float_up(answer.noise.scale))}{unit} on the sum over people with "
+        "records and on their share",
+        f"Error     each value ± {at_most(answer.half_width)}{unit} (95 %) if everybody holds records, twice that if "
+        "half of them do",
+        f"          the share of people with records ± {at_most(answer.share_half_width)} (95 %); not determined "
+        "where that reaches 0",
+    ]
+
+
+@own_notes.register(HoldersAnswer)
+def _(answer: HoldersAnswer) -> list[Note]:
+    return [*unproved_constant(answer), *useless_values(answer, 2.0 * max(answer.pair.reaches))]
 
 
 def laplace_pair_quantile(lean: float) -> float:
@@ -212,8 +211,6 @@ def laplace_pair_quantile(lean: float) -> float:
 
     P(|L1 + s L2| > t) = (e^(-t) - s^2 e^(-t/s))/(1 - s^2), and (1 + t/2) e^(-t) at s = 1.
     """
-    from scipy.optimize import brentq
-
     s = abs(lean)
     if s > 1.0:
         return s * laplace_pair_quantile(1.0 / s)
@@ -225,4 +222,4 @@ def laplace_pair_quantile(lean: float) -> float:
             return (1.0 + t / 2.0) * math.exp(-t) - 0.05
         return (math.exp(-t) - s * s * math.exp(-t / s)) / (1.0 - s * s) - 0.05
 
-    return float(brentq(excess, 0.0, 60.0, xtol=1e-12)) * (1.0 + 1e-9)
+    return float(heavy.optimize.brentq(excess, 0.0, 60.0, xtol=1e-12)) * (1.0 + 1e-9)

@@ -6,29 +6,44 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from barrow import accounting, mechanisms, planning
-from barrow.engines import Counts
+from barrow.accounting.sampling import inner_alpha_for
+from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.mechanisms.itemwise import refuse_sizes
-from barrow.numerics import exact_text, float_up, whole
+from barrow.numerics import Exact, exact_text, float_up, whole
 from barrow.numerics.exact import near
+from barrow.planning.item_choice import ItemHelp
+from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.privacy import Event, Guarantee, Model
-from barrow.questions.base import Question
+from barrow.promises import Guarantee, Model, Promise
+from barrow.questions.answer import Answer, Sample, Statistics, Tables, not_its_own, placed
 from barrow.questions.channels import LocalChannel, Wire
-from barrow.questions.collecting import Collected, Collector, Counted, counted_of
-from barrow.questions.plan import Plan, Rows, placed
-from barrow.questions.statement import AnswerFacts, NoiseFacts, Statement, needed
+from barrow.questions.collecting import (
+    Collected,
+    Counted,
+    Integers,
+    ReportSums,
+    collected,
+    counted_of,
+    for_people,
+)
+from barrow.questions.comparing import Given, histograms_compared, question_compared
+from barrow.questions.plan_text import answer_lines, details, own_notes
+from barrow.questions.prices import finer_words
+from barrow.questions.question import Question, Traits, public_items
+from barrow.questions.releasing import HeldItems, drawn_by_curator, held_by_each, most_rows, on_map, parameters, summary
+from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement, needed
 from barrow.randomisers import MixtureRandomiser, Randomiser
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 MOST_SAMPLES = 10**7
 _MOST_LISTED = 10**7
+AnyItemsAnswer = TypeVar("AnyItemsAnswer", bound="ItemsAnswer")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -43,7 +58,7 @@ class ItemWiseQuestion(Question):
 
     items: int | None = None
     samples: int | None = None
-    randomiser: Mapping[str, Any] | str | None = None
+    randomiser: Mapping[str, object] | str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -81,27 +96,25 @@ class ItemWiseQuestion(Question):
         held = self.items or self.samples or 1
         rate = terms.alpha
         if self.samples is not None:
-            from barrow.accounting.sampling import inner_alpha_for
-
             rate = Fraction(inner_alpha_for(rate, self.samples))
         choice = planning.choose_items(
             terms.space,
             rate,
             terms.delta,
             items=held,
-            users={Model.LOCAL: None, Model.SHUFFLE: terms.hiding}.get(terms.model, terms.users),
+            users={Model.LOCAL: None, Model.SHUFFLE: terms.anonymity_set}.get(terms.model, terms.users),
             model=terms.model.value,
             randomiser=self.randomiser,
         )
         if self.samples is None:
             return choice, choice.mechanism, choice.guarantee
-        made = mechanisms.reduced(choice.mechanism)
-        return choice, made, accounting.price(made.event)
+        built = mechanisms.reduced(choice.mechanism)
+        return choice, built, accounting.price(built.event)
 
     def channel(self, terms: Terms) -> LocalChannel:
         """Reports on all items."""
-        _, made, guarantee = self.choose(terms)
-        return ItemsChannel(terms, self.description, guarantee, made)
+        _, built, guarantee = self.choose(terms)
+        return ItemsChannel(terms, self.description, guarantee, built)
 
     @property
     @abstractmethod
@@ -121,7 +134,7 @@ class Items(ItemWiseQuestion):
     """
 
     kind: ClassVar[str] = "items"
-    error_words: ClassVar[str] = "mean distance of a report from its item"
+    traits: ClassVar[Traits] = Traits("mean distance of a report from its item")
     output: str = "histogram"
 
     def __post_init__(self) -> None:
@@ -143,8 +156,8 @@ class Items(ItemWiseQuestion):
 
     def choose(self, terms: Terms) -> tuple[planning.ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
         """What is too much to list, or to draw one by one, is refused."""
-        found = super().choose(terms)
-        itemwise = found[0].mechanism
+        result = super().choose(terms)
+        itemwise = result[0].mechanism
         reports = terms.users * itemwise.items
         if self.listed and reports > _MOST_LISTED:
             raise ParameterError(
@@ -159,11 +172,11 @@ class Items(ItemWiseQuestion):
                 allowed=f"at most {most:,} items with this randomiser",
                 fix='randomiser = "exponential", which is drawn from counts',
             )
-        return found
+        return result
 
-    def plan(self, terms: Terms) -> Plan:
+    def plan(self, terms: Terms) -> Answer:
         """The randomiser that keeps the terms; it reads no data."""
-        return ItemsPlan(self, terms, *self.choose(terms))
+        return ItemsAnswer(self, terms, *self.choose(terms))
 
     @classmethod
     def accuracy(cls, statement: Statement) -> str:
@@ -191,7 +204,7 @@ class Items(ItemWiseQuestion):
         return items_counted(statement)
 
     @classmethod
-    def drawn(cls, statement: Statement) -> list[str]:
+    def noise_steps(cls, statement: Statement) -> list[str]:
         """How reports were drawn."""
         moved, unit = statement.answer.distortion, statement.unit
         far = [] if moved is None else [f"A report is {moved:.4g} {unit}".rstrip() + " from its item on average."]
@@ -227,22 +240,45 @@ def reports_sentence(statement: Statement) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemsPlan(Plan):
-    """What an item-wise release would give: reports, how far they are from their items, the guarantee and its price.
+class PooledItems:
+    """How often each item occurs among all people (private).
+
+    Attributes:
+        counts: For each item.
+        private: Whether samples, where there are some, were drawn with the system's randomness.
+    """
+
+    counts: Integers
+    private: bool = True
+
+    @property
+    def approximation(self) -> Floats:
+        """The counts as floats (private)."""
+        return self.counts.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemsAnswer(Answer):
+    """What an item-wise release would give: reports, how far they are from their items, the guarantee.
 
     Args:
         question: What is asked.
         terms: What the study grants.
         choice: The randomiser, and how it was found.
-        mechanism: What will be drawn; behind samples where people may hold any number of items.
+        reports: What will be drawn; behind samples where people may hold any number of items.
         guarantee: What it promises, by the best certified method.
     """
 
     question: ItemWiseQuestion
     terms: Terms
     choice: planning.ItemChoice
-    mechanism: mechanisms.ItemWise | mechanisms.Reduced
+    reports: mechanisms.ItemWise | mechanisms.Reduced
     guarantee: Guarantee
+
+    @property
+    def mechanism(self) -> mechanisms.ItemWise | mechanisms.Reduced:
+        """The reports."""
+        return self.reports
 
     @property
     def itemwise(self) -> mechanisms.ItemWise:
@@ -250,24 +286,9 @@ class ItemsPlan(Plan):
         return self.choice.mechanism
 
     @property
-    def samples(self) -> int | None:
-        """s, where items are drawn from each person first."""
-        return self.question.samples
-
-    @property
-    def items(self) -> int | None:
-        """m, for people who all hold exactly this many items; None where samples hide how many they hold."""
-        return self.question.items
-
-    @property
     def description(self) -> str:
         """What is released, in plain words."""
         return self.question.description
-
-    @property
-    def event(self) -> Event:
-        """What drawing will cause."""
-        return self.mechanism.event
 
     @property
     def error(self) -> float:
@@ -275,167 +296,209 @@ class ItemsPlan(Plan):
         moved = self.choice.distortion
         return float("nan") if moved is None else moved
 
-    @property
-    def mapped(self) -> bool:
-        """Whether the rows are places on a map."""
-        return self.space.geometry.on_earth and not self.question.listed and self._points() is not None
-
-    @property
-    def rows(self) -> int:
-        """One more for each report of a sorted list."""
-        return super().rows + (self.terms.users * self.itemwise.items if self.question.listed else 0)
-
-    def _points(self) -> Floats | None:
-        labels, points = self.itemwise.randomiser.report_labels, self.space.geometry.places
-        same = points is not None and len(points) == len(labels) and list(labels) == list(self.space.labels)
-        return points if same else None
-
-    @property
-    def by_curator(self) -> bool:
-        """Reports of all people can be drawn by whoever holds the records."""
-        return True
-
-    def statistics(self, counts: Counts) -> Any:
-        """How often each item occurs among all people, and whether samples were drawn with the system's randomness.
-
-        People of other sizes are refused with a constant text.
-        """
-        return mechanisms.pooled_items(
-            self.space,
+    def statistics(self, counts: Counts | ItemSums) -> PooledItems:
+        """How often each item occurs among all people; people of other sizes are refused with a constant text."""
+        if not isinstance(counts, Counts):
+            raise TypeError("reports on items need the sizes of people")
+        pooled = mechanisms.pooled_items(
+            self.terms.space,
             item=counts.items,
             size=counts.sizes,
             count=counts.counts,
             present=counts.users,
             items=self.itemwise.items,
             users=self.terms.users,
-        ), getattr(counts, "private", True)
+        )
+        return PooledItems(pooled, getattr(counts, "private", True))
 
-    def draw(self, statistics: Any) -> tuple[Any, bool]:
+    def draw(self, statistics: Statistics) -> Sample:
         """The counts of reports, and whether the randomness, that of the samples too, was the system's."""
-        held, sampled_privately = statistics
-        central = replace(self.itemwise, users=self.terms.users)
-        drawn = central.release(held)
-        return drawn.counts, drawn.private and sampled_privately
+        if not isinstance(statistics, PooledItems):
+            raise not_its_own()
+        sample = replace(self.itemwise, users=self.terms.users).release(statistics.counts)
+        return Sample(sample.counts, private=sample.private and statistics.private)
 
-    def tables(self, drawn: Any) -> dict[str, Rows]:
+    def tables(self, sample: Sample) -> Tables:
         """One row for each kind of report with its count, or one for each report of the sorted list."""
-        labels: Sequence[str] = self.itemwise.randomiser.report_labels
-        counted = list(zip(labels, np.asarray(drawn).tolist(), strict=True))
+        counted = zip(self.itemwise.randomiser.report_labels, sample.values.tolist(), strict=True)
         if self.question.listed:
             return {"values": [{"report": label} for label, count in counted for _ in range(count)]}
-        points = self._points()
+        space, points = self.terms.space, self.places
         rows = [
-            {"report": label, **placed(self.space, points, i), "count": int(count)}
+            {"report": label, **placed(space, points, i), "count": int(count)}
             for i, (label, count) in enumerate(counted)
         ]
         return {"values": rows}
 
-    def summary(self, drawn: Any) -> list[str]:
-        """How many reports there are."""
-        return [f"{int(drawn.sum()):,} reports of {len(drawn):,} kinds."]
+    @property
+    def places(self) -> Floats | None:
+        """Where reports are, if they are items."""
+        labels, space = self.itemwise.randomiser.report_labels, self.terms.space
+        points = space.geometry.places
+        same = points is not None and len(points) == len(labels) and list(labels) == list(space.labels)
+        return points if same else None
 
-    def guarantee_for(self, users: int) -> Guarantee:
-        """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
-        made = self.itemwise
-        hiding = self.terms.hiding_among(users)
-        if made.model is not Model.SHUFFLE or hiding >= self.terms.hiding:  # more people were not promised
-            return self.guarantee
-        here = mechanisms.item_wise(made.randomiser, items=made.items, users=hiding, model="shuffle", delta=made.delta)
-        return accounting.price(here.event if self.samples is None else mechanisms.reduced(here).event)
-
-    def for_people(self, users: int) -> Self:
-        """The same channel, priced for as many people as really took part."""
-        terms = replace(self.terms, users=users)
-        made = replace(self.itemwise, users=min(terms.hiding, self.terms.hiding))
-        return replace(
-            self,
-            terms=terms,
-            choice=replace(self.choice, mechanism=made),
-            mechanism=made if self.samples is None else mechanisms.reduced(made),
-            guarantee=self.guarantee_for(users),
-        )
-
-    def collected(self, collector: Collector) -> Collected:
-        """The histogram of all reports."""
-        counts = counted_of(collector)
-        labels = self.itemwise.randomiser.report_labels
-        histogram = dict(zip(labels, counts.counts.tolist(), strict=True))
-        lines = [*(f"{label}: {count}" for label, count in histogram.items()), self.counted_line(counts)]
-        details = {"histogram": histogram, "distortion": self.choice.distortion}
-        return Collected(counts.n, self.tables(counts.counts), lines, details, self.guarantee_for(counts.n))
-
-    def counted_line(self, counts: Counted) -> str:
-        """How many reports of how many people were counted."""
-        return f"{int(counts.counts.sum()):,} reports on items, from {counts.n:,} people."
-
-    def parameters(self) -> dict[str, Any]:
-        """The public numbers on which the distribution of the reports depends."""
-        made = self.itemwise
-        return {
-            "randomiser": made.randomiser.kind,
-            "alpha0": exact_text(made.event.alpha0),
-            **({} if self.samples is None else {"samples": self.samples}),
-        }
-
-    def fields(self) -> AnswerFacts:
+    def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
-        made = self.itemwise
+        built = self.itemwise
         return AnswerFacts(
-            outputs=made.randomiser.reports,
+            outputs=built.randomiser.reports,
             unit="reports",
-            items_per_person=made.items,
-            sampled=self.samples is not None,
+            items_per_person=built.items,
+            sampled=self.question.samples is not None,
             distortion=self.choice.distortion,
-            uniform_guess=made.randomiser.uniform_guess,
+            uniform_guess=built.randomiser.uniform_guess,
             warning=self.choice.warning,
             noise=NoiseFacts(
-                distribution=made.randomiser.description,
-                alpha0=float_up(made.event.alpha0),
+                distribution=built.randomiser.description,
+                alpha0=float_up(built.event.alpha0),
                 method=self.choice.guarantee.method,
             ),
         )
 
-    def details(self) -> dict[str, Any]:
-        """What is this kind's own in plain data."""
-        return {**self.choice.to_json(), "samples": self.samples}
+    def guarantee_for(self, users: int) -> Guarantee:
+        """What holds if the reports of ``users`` people are mixed, and not of as many as was planned."""
+        built = self.itemwise
+        anonymity_set = self.terms.anonymity_set_among(users)
+        if (
+            built.model is not Model.SHUFFLE or anonymity_set >= self.terms.anonymity_set
+        ):  # more people were not promised
+            return self.guarantee
+        here = mechanisms.item_wise(
+            built.randomiser, items=built.items, users=anonymity_set, model="shuffle", delta=built.delta
+        )
+        return accounting.price(here.event if self.question.samples is None else mechanisms.reduced(here).event)
 
-    def answer_lines(self) -> list[str]:
-        """The randomiser, and how far reports are from their items."""
-        return [*self._sampling_lines(), *self._choice_lines(), *self._bounded_lines()]
 
-    def _choice_lines(self) -> list[str]:
-        """The choice without its warning, which all plans say at the same place."""
-        return [line for line in self.choice.lines() if not line.startswith("Warning")]
+@public_items.register(ItemWiseQuestion)
+def _(question: ItemWiseQuestion) -> int | None:
+    return question.items
 
-    @property
-    def warnings(self) -> list[str]:
-        """A warning where reports are hardly nearer to their items than a guess, and what would help most."""
-        return [] if self.choice.warning is None else [f"{self.choice.warning} {self._most_helpful}".rstrip()]
 
-    @cached_property
-    def _most_helpful(self) -> str:
-        """The one change that would help most, computed; empty where none is known."""
-        if self.finer_words:
-            return self.finer_words
-        from barrow.planning.items import ItemHelp
+@question_compared.register(ItemWiseQuestion)
+def _(
+    question: ItemWiseQuestion, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
+) -> planning.Comparison:
+    return histograms_compared(terms, promises, epsilons, {"items": question.items or question.samples, **given})
 
-        made, asked = self.itemwise, self.question
-        found = ItemHelp.of(self.terms, made.items, self.samples is not None, asked.randomiser, made.randomiser)
-        return "" if found is None else found.sentence
 
-    def _sampling_lines(self) -> list[str]:
-        if self.samples is None:
-            return []
-        inner = float_up(self.choice.guarantee.definition.parameters["alpha"])
-        return [
-            f"Sampling  {self.samples:,} items are drawn from each person; how many they hold is hidden, which costs "
-            f"a factor e^(α/s): α = {inner:.4g} inside"
-        ]
+@drawn_by_curator.register(ItemsAnswer)
+def _(answer: ItemsAnswer) -> bool:
+    """Reports of all people can be drawn by whoever holds the records."""
+    return True
 
-    def _bounded_lines(self) -> list[str]:
-        if self.items is None:
-            return []
-        return [f"Bounded   every person must hold exactly {self.items:,} items; how many there are is not hidden"]
+
+@held_by_each.register(ItemsAnswer)
+def _(answer: ItemsAnswer) -> HeldItems:
+    return HeldItems(answer.question.items, answer.question.samples)
+
+
+@on_map.register(ItemsAnswer)
+def _(answer: ItemsAnswer) -> bool:
+    return answer.terms.space.geometry.on_earth and not answer.question.listed and answer.places is not None
+
+
+@most_rows.register(ItemsAnswer)
+def _(answer: ItemsAnswer) -> int:
+    """One more for each report of a sorted list."""
+    listed = answer.terms.users * answer.itemwise.items if answer.question.listed else 0
+    return 2 * answer.itemwise.randomiser.reports + (answer.terms.space.size or 0) + listed
+
+
+@summary.register(ItemsAnswer)
+def _(answer: ItemsAnswer, drawn: Sample) -> list[str]:
+    """How many reports there are."""
+    return [f"{int(drawn.values.sum()):,} reports of {len(drawn.values):,} kinds."]
+
+
+@parameters.register(ItemsAnswer)
+def _(answer: ItemsAnswer) -> Json:
+    built, samples = answer.itemwise, answer.question.samples
+    return {
+        "randomiser": built.randomiser.kind,
+        "alpha0": exact_text(built.event.alpha0),
+        **({} if samples is None else {"samples": samples}),
+    }
+
+
+@for_people.register(ItemsAnswer)
+def items_for_people(answer: AnyItemsAnswer, users: int) -> AnyItemsAnswer:
+    """The same channel, priced for as many people as really took part."""
+    terms = replace(answer.terms, users=users)
+    built = replace(answer.itemwise, users=min(terms.anonymity_set, answer.terms.anonymity_set))
+    return replace(
+        answer,
+        terms=terms,
+        choice=replace(answer.choice, mechanism=built),
+        reports=built if answer.question.samples is None else mechanisms.reduced(built),
+        guarantee=answer.guarantee_for(users),
+    )
+
+
+@collected.register(ItemsAnswer)
+def _(answer: ItemsAnswer, collector: ReportSums) -> Collected:
+    """The histogram of all reports."""
+    counts = counted_of(collector)
+    histogram = dict(zip(answer.itemwise.randomiser.report_labels, counts.counts.tolist(), strict=True))
+    lines = [*(f"{label}: {count}" for label, count in histogram.items()), counted_line(counts)]
+    told = {"histogram": histogram, "distortion": answer.choice.distortion}
+    return Collected(counts.n, answer.tables(Sample(counts.counts)), lines, told, answer.guarantee_for(counts.n))
+
+
+def counted_line(counts: Counted) -> str:
+    """How many reports of how many people were counted."""
+    return f"{int(counts.counts.sum()):,} reports on items, from {counts.n:,} people."
+
+
+@details.register(ItemsAnswer)
+def items_details(answer: ItemsAnswer) -> Json:
+    """What is an item-wise answer's own in plain data."""
+    return {**answer.choice.to_json(), "samples": answer.question.samples}
+
+
+@answer_lines.register(ItemsAnswer)
+def _(answer: ItemsAnswer) -> list[str]:
+    """The randomiser, and how far reports are from their items; warnings are notes."""
+    chosen = [line for line in answer.choice.lines() if not line.startswith("Warning")]
+    return [*sampling_lines(answer), *chosen, *bounded_lines(answer)]
+
+
+@own_notes.register(ItemsAnswer)
+def _(answer: ItemsAnswer) -> list[Note]:
+    """A warning where reports are hardly nearer to their items than a guess, and what would help most."""
+    told = answer.choice.warning
+    return [] if told is None else warnings_of([f"{told} {_most_helpful(answer)}".rstrip()])
+
+
+def _most_helpful(answer: ItemsAnswer) -> str:
+    """The one change that would help most, computed; empty where none is known."""
+    if finer := finer_words(answer.terms):
+        return finer
+    built, request = answer.itemwise, answer.question
+    item_help = ItemHelp.of(
+        answer.terms, built.items, request.samples is not None, request.randomiser, built.randomiser
+    )
+    return "" if item_help is None else item_help.sentence
+
+
+def sampling_lines(answer: ItemsAnswer) -> list[str]:
+    """That items are drawn from each person, and what it costs."""
+    samples = answer.question.samples
+    if samples is None:
+        return []
+    inner = float_up(answer.choice.guarantee.definition.parameters["alpha"])
+    return [
+        f"Sampling  {samples:,} items are drawn from each person; how many they hold is hidden, which costs "
+        f"a factor e^(α/s): α = {inner:.4g} inside"
+    ]
+
+
+def bounded_lines(answer: ItemsAnswer) -> list[str]:
+    """That everybody must hold the same number of items."""
+    items = answer.question.items
+    if items is None:
+        return []
+    return [f"Bounded   every person must hold exactly {items:,} items; how many there are is not hidden"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,8 +528,8 @@ class ItemsChannel(LocalChannel):
 
     def report(self, items: Ids) -> list[int]:
         """One person's reports, kinds in ascending order."""
-        drawn = self.mechanism.randomise(items).counts
-        numbers: list[int] = np.repeat(np.arange(len(drawn)), drawn).tolist()
+        sample = self.mechanism.randomise(items).counts
+        numbers: list[int] = np.repeat(np.arange(len(sample)), sample).tolist()
         return numbers
 
     def collector(self) -> Counted:
@@ -494,8 +557,8 @@ class ItemsChannel(LocalChannel):
     @property
     def wire(self) -> Wire | None:
         """Stopping weights along a tree, where the randomiser is of that kind."""
-        made, default = self.itemwise, self.terms.space.default_item
-        return stops_wire(made.randomiser, items=made.items, sampled=self.sampled, default=default)
+        built, default = self.itemwise, self.terms.space.default_item
+        return stops_wire(built.randomiser, items=built.items, sampled=self.sampled, default=default)
 
     @property
     def report_description(self) -> str:

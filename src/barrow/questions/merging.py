@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from barrow.numerics.union import Ring, outline
-from barrow.questions.plan import Rows, labelled, placed
+from barrow.questions.answer import Rows, labelled, placed
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
-from barrow.spaces.one_more import base_space
+from barrow.spaces.augmented import base_space
 from barrow.spaces.shapes import cell_corners, cell_places
+from barrow.spaces.space import Floats, Ids
 
 if TYPE_CHECKING:
     from barrow.mechanisms.blocks import Merged
@@ -21,22 +21,22 @@ REGIONS, NUMBER, POLYGON = "regions", "region", "polygon"
 """The table, and its columns that number regions, as ``values`` does, and that hold their outlines."""
 
 
-def shown_tables(space: Space, shares: Floats, ends: ItemIntervals, found: Merged | None) -> dict[str, Rows]:
+def shown_tables(space: Space, shares: Floats, ends: ItemIntervals, merged: Merged | None) -> dict[str, Rows]:
     """The histogram with the interval and the region of every item, regions that stand out, people without records.
 
     Args:
         space: The space that the question was answered on.
         shares: The decoded histogram.
         ends: The interval of each item.
-        found: Regions that stand out; None where nothing is known about sums of items.
+        merged: Regions that stand out; None where nothing is known about sums of items.
     """
-    held, k = space.records_space, space.records_space.items
-    columns: dict[str, Any] = {"share": shares[:k], "low_95": ends.low[:k], "high_95": ends.high[:k]}
+    records_space, k = space.records_space, space.records_space.items
+    columns: dict[str, Floats | Ids] = {"share": shares[:k], "low_95": ends.low[:k], "high_95": ends.high[:k]}
     regions: Rows = []
-    if found is not None:
-        regions, numbers = region_rows(held, found)
+    if merged is not None:
+        regions, numbers = region_rows(records_space, merged)
         columns[NUMBER] = numbers
-    tables = {"values": labelled(held, {name: column.tolist() for name, column in columns.items()})}
+    tables = {"values": labelled(records_space, {name: column.tolist() for name, column in columns.items()})}
     tables |= {REGIONS: regions} if regions else {}
     if space.no_records_distance is not None:
         missing = space.default_item
@@ -45,27 +45,27 @@ def shown_tables(space: Space, shares: Floats, ends: ItemIntervals, found: Merge
     return tables
 
 
-def region_rows(space: Space, found: Merged) -> tuple[Rows, Ids]:
+def region_rows(space: Space, merged: Merged) -> tuple[Rows, Ids]:
     """A row for each region, the largest share first, and the number of each item's region; 0 where there is none.
 
     Args:
         space: The space of the items that are shown.
-        found: The regions; items after the last of the space are people without records.
+        merged: The regions; items after the last of the space are people without records.
     """
-    of = found.of_unit[: space.items]
-    here = np.bincount(of[of >= 0], minlength=len(found.share))
-    order = np.argsort(-found.share, kind="stable")
+    of = merged.of_unit[: space.items]
+    here = np.bincount(of[of >= 0], minlength=len(merged.share))
+    order = np.argsort(-merged.share, kind="stable")
     order = order[here[order] > 0]
-    number = np.zeros(len(found.share) + 1, dtype=np.int64)
+    number = np.zeros(len(merged.share) + 1, dtype=np.int64)
     number[order] = np.arange(1, len(order) + 1)
     members = np.split(np.argsort(of, kind="stable"), np.cumsum(np.append((of < 0).sum(), here)))[1:-1]
     shapes = _corners(space)
     rows = []
     for region in order.tolist():
         inside = members[region]
-        ends = {"low_95": float(found.low[region]), "high_95": float(found.high[region])}
+        ends = {"low_95": float(merged.low[region]), "high_95": float(merged.high[region])}
         row = {NUMBER: int(number[region]), "name": _name(space, inside), "items": len(inside)}
-        row |= _middle(space, inside) | {"share": float(min(max(found.share[region], 0.0), 1.0))} | ends
+        row |= _middle(space, inside) | {"share": float(min(max(merged.share[region], 0.0), 1.0))} | ends
         rows.append(row if shapes is None else row | {POLYGON: as_text(outline(shapes[inside]))})
     return rows, number[of]
 
@@ -104,7 +104,7 @@ def as_text(rings: list[Ring]) -> str:
     return f"POLYGON {'(' + parts[0] + ')'}" if len(parts) == 1 else f"MULTIPOLYGON (({'), ('.join(parts)}))"
 
 
-def as_geometry(text: str) -> dict[str, Any]:
+def as_geometry(text: str) -> dict[str, object]:
     """The same as GeoJSON.
 
     >>> as_geometry("POLYGON ((0 0, 2 0, 2 1.5, 0 0))")

@@ -6,16 +6,16 @@ import math
 from typing import TYPE_CHECKING
 
 from barrow.numerics.exact import PERCENT, at_most, near
-from barrow.questions.base import digits_of
+from barrow.questions.question import digits_of
 from barrow.questions.statement import AnswerFacts, Statement, not_whole
 
 if TYPE_CHECKING:
-    from barrow.questions.plan import Plan
+    from barrow.questions.answer import Answer
 
 
 def value_unit(facts: AnswerFacts, shares: bool) -> str:
     """The unit of a statement's values; shares are said in per cent."""
-    return PERCENT if shares else facts.unit
+    return PERCENT if shares or facts.shares else facts.unit
 
 
 def snapping_words(facts: AnswerFacts, shares: bool = False) -> str:
@@ -59,7 +59,7 @@ def off_words(statement: Statement, predicted: float, most: float) -> str:
     )
 
 
-def people_words(plan: Plan, most: float, guess: float) -> str:
+def people_words(plan: Answer, most: float, guess: float) -> str:
     """About how many people would bring an error that falls with the root of their number to half of a guess."""
     people = math.ceil(plan.terms.users * (2.0 * most / guess) ** 2) if guess > 0.0 else 0
     looser = near(2.0 * most / guess, digits=2) if guess > 0.0 else ""

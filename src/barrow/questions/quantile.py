@@ -7,30 +7,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from msgspec import structs
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.mechanisms import EdgeNoise, HistogramNoise
+from barrow.mechanisms import EdgeNoise
 from barrow.mechanisms.edge_histogram import spacings
-from barrow.numerics import Exact, exact
+from barrow.numerics import Exact, exact, exact_text
 from barrow.numerics.exact import near
 from barrow.planning import Comparison
 from barrow.planning.after import OwnError
 from barrow.planning.candidates import Candidate, best_first, checked_definition, preferred
-from barrow.planning.histograms import kept_noise
+from barrow.planning.histograms import noise_within
+from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.privacy import Model
-from barrow.questions.base import Question
-from barrow.questions.distribution import Reading, check_line, quantile_words, reading_of, shares_asked, uniform
-from barrow.questions.histogram import Histogram, HistogramDraw, HistogramPlan, shares_counted
-from barrow.questions.linear import LinearPlan
+from barrow.promises import Model, Promise
+from barrow.questions.answer import Sample, Tables, number
+from barrow.questions.comparing import Given, compared_plan, question_compared
+from barrow.questions.distribution import (
+    QuantileReader,
+    check_line,
+    quantile_reader,
+    quantile_shares,
+    quantile_words,
+    uniform,
+)
+from barrow.questions.estimates import ErrorEstimate, estimate
+from barrow.questions.histogram import Histogram, shares_counted
+from barrow.questions.histogram_answer import HistogramAnswer, noise_details, value_facts
 from barrow.questions.noise_words import noise_sentence
-from barrow.questions.plan import Rows
-from barrow.questions.statement import AnswerFacts, Statement, needed
+from barrow.questions.plan_text import answer_lines, details, own_notes
+from barrow.questions.question import Question, Traits, host_of
+from barrow.questions.releasing import error_after, summary
+from barrow.questions.statement import AnswerFacts, Json, Statement, needed
 from barrow.spaces import Space
 
 _STRETCH = 1.0 / 32.0
@@ -58,8 +70,7 @@ class Quantile(Question):
     """
 
     kind: ClassVar[str] = "quantile"
-    alike: ClassVar[bool] = False
-    error_words: ClassVar[str] = "half the width of the widest 95 % interval"
+    traits: ClassVar[Traits] = Traits("half the width of the widest 95 % interval", alike=False)
     of: Exact | Sequence[Exact] = "0.5"
     noise: str = "auto"
     definition: str = "auto"
@@ -67,12 +78,12 @@ class Quantile(Question):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_definition(self.definition)
-        shares_asked(self.of)
+        quantile_shares(self.of)
 
     @property
     def shares(self) -> tuple[Fraction, ...]:
         """The shares, exact."""
-        return shares_asked(self.of)
+        return quantile_shares(self.of)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -88,29 +99,19 @@ class Quantile(Question):
         """The histogram that they are read off."""
         return Histogram(name=self.name, fraction=self.fraction, noise=self.noise, definition=self.definition)
 
-    def plan(self, terms: Terms) -> QuantilePlan:
+    def plan(self, terms: Terms) -> QuantileAnswer:
         """The histogram with the narrowest intervals of these quantiles; it reads no data."""
         check_line(terms.space)
         if terms.model is not Model.CENTRAL:
-            raise self.central_only()
+            raise ParameterError(
+                "Quantiles are planned for data already held.",
+                allowed="model 'central'",
+                fix="histogram, which people can report themselves, and from which they can be read off",
+            )
         plan = self.histogram.plan(terms)
-        if not isinstance(plan, HistogramPlan):
+        if not isinstance(plan, HistogramAnswer):
             raise ParameterError("No histogram with additive noise answers here.", allowed="2 points or more", fix="")
-        return QuantilePlan.of(self, plan)
-
-    def central_only(self) -> ParameterError:
-        """That they are read off what people report."""
-        return ParameterError(
-            "Quantiles are planned for data already held.",
-            allowed="model 'central'",
-            fix="histogram, which people can report themselves, and from which they can be read off",
-        )
-
-    def compared(self, terms: Terms, promises: Any, epsilons: Any, **given: Any) -> Comparison:
-        """By what the plan itself is chosen by, so that both say the same numbers."""
-        from barrow.questions.comparing import compared_plan
-
-        return compared_plan(self.plan(terms), promises, epsilons)
+        return QuantileAnswer.of(self, plan)
 
     @classmethod
     def released(cls, statement: Statement) -> str:
@@ -128,40 +129,37 @@ class Quantile(Question):
         return shares_counted(statement, needed(statement.answer.read_from))
 
     @classmethod
-    def drawn(cls, statement: Statement) -> list[str]:
+    def noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
-        found = needed(statement.answer.read_from)
+        result = needed(statement.answer.read_from)
         return [
             noise_sentence(statement.answer),
-            f"The noisy values ({found.words}) were decoded to one histogram, from which the quantiles "
+            f"The noisy values ({result.words}) were decoded to one histogram, from which the quantiles "
             "were read off; their intervals come from the noisy values, which say at which points the share asked for "
             "may be reached.",
         ]
 
 
 @dataclass(frozen=True, eq=False)
-class QuantilePlan(HistogramPlan):
+class QuantileAnswer(HistogramAnswer):
     """What quantiles would be like; errors of candidates are half widths of intervals."""
 
     question: Quantile
 
     @classmethod
-    def of(cls, question: Quantile, plan: HistogramPlan) -> QuantilePlan:
+    def of(cls, question: Quantile, plan: HistogramAnswer) -> QuantileAnswer:
         """By the mechanism of the narrowest intervals."""
-        own = _by_width([_respaced(one, plan, question.shares) for one in plan.own], plan.space, question.shares)
-        rivals = _by_width(plan.rivals, plan.space, question.shares)
+        own = _by_width([_respaced(one, plan, question.shares) for one in plan.own], plan.terms.space, question.shares)
+        baselines = _by_width(plan.baselines, plan.terms.space, question.shares)
         if not own:
             raise ParameterError(
                 "No mechanism whose shares can be added up answers here.",
                 allowed="a line of 2 points or more, and Laplace or Gaussian noise",
                 fix="noise = 'auto'",
             )
-        best = preferred(own, rivals, question.definition)
-        made: HistogramNoise = best.mechanism
-        return cls(
-            question, plan.terms, made.query, best, (), plan.target, tuple(own), plan.cannot,
-            own=tuple(own), rivals=tuple(rivals),
-        )  # fmt: skip
+        best = preferred(own, baselines, question.definition)
+        result = cls(question, plan.terms, best, plan.target, tuple(own), plan.cannot, quantiles=question.shares)
+        return replace(result, own=tuple(own), baselines=tuple(baselines))
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
@@ -171,112 +169,128 @@ class QuantilePlan(HistogramPlan):
         """Those of user-level DP at an epsilon."""
         return self._measured(super().by_user_level(epsilon))
 
-    def _measured(self, found: Sequence[Candidate]) -> list[Candidate]:
-        measured = _by_width(found, self.space, self.question.shares)
+    def _measured(self, results: Sequence[Candidate]) -> list[Candidate]:
+        measured = _by_width(results, self.terms.space, self.question.shares)
         if not measured:
             raise ParameterError("No mechanism can answer here.", allowed="Laplace or Gaussian noise", fix="")
         return measured
 
     @cached_property
-    def reading(self) -> Reading:
+    def reading(self) -> QuantileReader:
         """What reads them off."""
-        found = reading_of(self.space, self.made, self.question.shares)
-        if found is None:
+        result = quantile_reader(self.terms.space, self.mechanism, self.question.shares)
+        if result is None:
             raise ParameterError("Nothing is known about sums of these values.", allowed="another mechanism", fix="")
-        return found
+        return result
 
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        whose = "people's items" if self.space.no_records_distance is None else "the items of people with records"
-        return f"{self.reading.what} of {whose}" + (f" ({self.space.unit})" if self.space.unit else "")
+        whose = "people's items" if self.terms.space.no_records_distance is None else "the items of people with records"
+        return f"{self.reading.what} of {whose}" + (f" ({self.terms.space.unit})" if self.terms.space.unit else "")
 
-    @property
-    def error_parts(self) -> tuple[float, float]:
-        """All of it is the interval's."""
-        return self.error, 0.0
-
-    def own_error(self, drawn: HistogramDraw) -> OwnError:
-        """Half the width of the widest interval."""
-        rows = self.reading.quantiles(drawn.raw, drawn.shares)
-        return OwnError(max((row["high_95"] - row["low_95"]) / 2.0 for row in rows))
-
-    def tables(self, drawn: HistogramDraw) -> dict[str, Rows]:
+    def tables(self, sample: Sample) -> Tables:
         """The quantiles, and the distribution function in its band."""
-        found = {"values": self.reading.quantiles(drawn.raw, drawn.shares), "below": self.reading.below(drawn.raw)}
-        return found if self.space.no_records_distance is None else {**found, "people": self.reading.people(drawn.raw)}
+        values = np.asarray(sample.values, dtype=np.float64)
+        result = {"values": self.reading.quantiles(values, self.shares(sample)), "below": self.reading.below(values)}
+        if self.terms.space.no_records_distance is None:
+            return result
+        return {**result, "people": self.reading.people(values)}
 
-    def summary(self, drawn: HistogramDraw) -> list[str]:
-        """The quantiles with their intervals."""
-        return quantile_words(self.reading.quantiles(drawn.raw, drawn.shares))
-
-    def fields(self) -> AnswerFacts:
+    def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
         return structs.replace(
-            LinearPlan.fields(self),
+            value_facts(self),
             quantiles=self.reading.names,
             read_from=self.read_from,
-            holders=self.space.no_records_distance is not None,
+            holders=self.terms.space.no_records_distance is not None,
         )
-
-    def details(self) -> dict[str, Any]:
-        """What is this kind's own in plain data."""
-        return {
-            **LinearPlan.details(self),
-            "mechanism": self.chosen.name,
-            "candidates": [candidate.to_json() for candidate in self.candidates],
-            "why_others_lose": self._reasons,
-            "cannot_answer": dict(self.cannot),
-        }
-
-    @property
-    def rows(self) -> int:
-        """Quantiles, and the distribution function at each point."""
-        return len(self.question.shares) + self.space.items
 
     @property
     def uniform_guess(self) -> float:
         """Half the line."""
-        return self.space.records_space.diameter / 2.0
+        return self.terms.space.records_space.diameter / 2.0
 
     @property
     def share_half_width(self) -> float:
         """The widest 95 % half width of a share up to a point where a quantile lies if items are spread uniformly."""
         wide = []
-        for share, (first, last) in zip(self.question.shares, self._spans, strict=True):
+        spans = self.reading.spans(np.asarray(self.mechanism.matrix @ uniform(self.terms.space)))
+        for share, (first, last) in zip(self.question.shares, spans, strict=True):
             here = (self.reading.cumulative.last >= first) & (self.reading.cumulative.first <= last)
             widths = self.reading.cumulative.half_widths(float(share))
             wide.append(float(widths[here].max() if here.any() else widths.max()))
         return max(wide)
 
-    @cached_property
-    def _spans(self) -> list[tuple[int, int]]:
-        return self.reading.spans(np.asarray(self.made.matrix @ uniform(self.space)))
 
-    def answer_lines(self) -> list[str]:
-        """The mechanism, and how wide intervals would be."""
-        return [
-            f"Chosen    {self.chosen.name}: {self.chosen.words}",
-            f"Noise     each share of people below a point ± {near(100 * self.share_half_width)} % (95 %)",
-            f"Error     ± {self.sized(self.error)} (95 %, all at once) if people's items were spread uniformly"
-            + ("; less where many are alike" if self.error else ""),
-        ]
-
-    @property
-    def warnings(self) -> list[str]:
-        """A warning where an interval would cover most of the line."""
-        whole = self.space.records_space.diameter
-        if self.error < whole / 4.0:
-            return []
-        times = 8.0 * self.share_half_width
-        return [
-            f"The answer will be nearly useless: ± {self.sized(self.error)} on a line of {self.sized(whole)}. About "
-            f"{math.ceil(self.terms.users * max(times, 2.0)):,} people, or promises {near(max(times, 2.0), digits=2)} "
-            "times looser, would help."
-        ]
+@host_of.register(Quantile)
+def _(question: Quantile, others: Sequence[Question]) -> Question:
+    """A histogram that has these quantiles."""
+    wanted = {exact_text(share) for share in question.shares}
+    hosts = (one for one in others if isinstance(one, Histogram) and wanted <= set(one.quantiles))
+    return next(hosts, question)
 
 
-def _respaced(one: Candidate, plan: HistogramPlan, shares: tuple[Fraction, ...]) -> Candidate:
+@question_compared.register(Quantile)
+def _(
+    question: Quantile, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
+) -> Comparison:
+    """By what the plan itself is chosen by, so that both say the same numbers."""
+    plan = question.plan(terms)
+    return compared_plan(plan, plan, promises, epsilons)
+
+
+@estimate.register(QuantileAnswer)
+def _(answer: QuantileAnswer) -> ErrorEstimate:
+    """All of it is the interval's."""
+    return ErrorEstimate(answer.error, guess=answer.uniform_guess)
+
+
+@error_after.register(QuantileAnswer)
+def _(answer: QuantileAnswer, drawn: Sample) -> OwnError | None:
+    """Half the width of the widest interval."""
+    rows = answer.tables(drawn)["values"]
+    return OwnError(max((number(row, "high_95") - number(row, "low_95")) / 2.0 for row in rows))
+
+
+@summary.register(QuantileAnswer)
+def _(answer: QuantileAnswer, drawn: Sample) -> list[str]:
+    """The quantiles with their intervals."""
+    return quantile_words(answer.tables(drawn)["values"])
+
+
+@details.register(QuantileAnswer)
+def _(answer: QuantileAnswer) -> Json:
+    return noise_details(answer)
+
+
+@answer_lines.register(QuantileAnswer)
+def _(answer: QuantileAnswer) -> list[str]:
+    """The mechanism, and how wide intervals would be."""
+    return [
+        f"Chosen    {answer.chosen.name}: {answer.chosen.words}",
+        f"Noise     each share of people below a point ± {near(100 * answer.share_half_width)} % (95 %)",
+        f"Error     ± {near(answer.error, answer.error_unit)} (95 %, all at once) if people's items were spread "
+        "uniformly" + ("; less where many are alike" if answer.error else ""),
+    ]
+
+
+@own_notes.register(QuantileAnswer)
+def _(answer: QuantileAnswer) -> list[Note]:
+    """A warning where an interval would cover most of the line."""
+    whole, unit = answer.terms.space.records_space.diameter, answer.error_unit
+    if answer.error < whole / 4.0:
+        return []
+    times = max(8.0 * answer.share_half_width, 2.0)
+    text = (
+        f"The answer will be nearly useless: ± {near(answer.error, unit)} on a line of {near(whole, unit)}. About "
+        f"{math.ceil(answer.terms.users * times):,} people, or promises {near(times, digits=2)} times looser, would "
+        "help."
+    )
+    return warnings_of([text])
+
+
+def _respaced(one: Candidate, plan: HistogramAnswer, shares: tuple[Fraction, ...]) -> Candidate:
     """Noise along edges with the nodes that suit quantiles, whether people are spread out or all in one stretch.
 
     Nodes that are best for a histogram may be farther apart than most people are, and say nothing of what is between.
@@ -284,23 +298,23 @@ def _respaced(one: Candidate, plan: HistogramPlan, shares: tuple[Fraction, ...])
     if not isinstance(getattr(one.mechanism, "noise", None), EdgeNoise):
         return one
     tried = []
-    for spacing in spacings(plan.space):
-        made = kept_noise(replace(plan.target, spacing=spacing), "edges")
-        reading = reading_of(plan.space, made, shares)
+    for spacing in spacings(plan.terms.space):
+        built = noise_within(replace(plan.target, spacing=spacing), "edges")
+        reading = quantile_reader(plan.terms.space, built, shares)
         if reading is not None:
-            wide = [reading.half_width(made, part) + _STEP * plan.space.diameter for part in (1.0, _STRETCH)]
-            tried.append((wide[0] * wide[1], made))
+            wide = [reading.half_width(built, part) + _STEP * plan.terms.space.diameter for part in (1.0, _STRETCH)]
+            tried.append((wide[0] * wide[1], built))
     if not tried:
         return one
     best = min(tried, key=lambda pair: pair[0])[1]
     return replace(one, mechanism=best, guarantee=price(best.event))
 
 
-def _by_width(found: Sequence[Candidate], space: Space, shares: tuple[Fraction, ...]) -> list[Candidate]:
+def _by_width(candidates: Sequence[Candidate], space: Space, shares: tuple[Fraction, ...]) -> list[Candidate]:
     """The candidates that can be read, by half the width of the widest interval if items are spread uniformly."""
     measured = []
-    for one in found:
-        reading = reading_of(space, one.mechanism, shares)
+    for one in candidates:
+        reading = quantile_reader(space, one.mechanism, shares)
         if reading is not None:
             wide = reading.half_width(one.mechanism)
             measured.append(replace(one, error=wide, decoded=None, undecoded=None, upper=None, standard_error=None))
@@ -319,7 +333,7 @@ def read_together(questions: Sequence[Question]) -> tuple[Question, ...]:
     host = hosts[0]
     guests = [
         one for one in questions
-        if isinstance(one, Quantile) and (one.noise, one.definition) == (host.noise, host.definition)
+        if isinstance(one, Quantile) and (one.noise, one.definition, one.by) == (host.noise, host.definition, host.by)
     ]  # fmt: skip
     if not guests:
         return tuple(questions)

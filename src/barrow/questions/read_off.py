@@ -12,13 +12,22 @@ from typing import ClassVar
 
 from barrow import planning
 from barrow.errors import ParameterError
-from barrow.planning.candidates import ALIKE, Candidate, Versus, best_first, checked_definition, kept_user_level
+from barrow.planning.candidates import (
+    ALIKE,
+    BaselineComparison,
+    Candidate,
+    baseline_comparison,
+    checked_definition,
+    user_level_within,
+)
 from barrow.planning.terms import Terms
-from barrow.policy import Promise
-from barrow.privacy import Model
+from barrow.promises import Model, Promise
 from barrow.queries.holders import Holders, holders
-from barrow.questions.linear import Linear, LinearPlan, user_level_of
+from barrow.questions.estimates import ErrorEstimate, estimate
+from barrow.questions.linear import Linear, LinearAnswer, user_level_of
 from barrow.questions.noise_words import noise_sentence
+from barrow.questions.plan_text import other_lines
+from barrow.questions.question import VALUES, Traits
 from barrow.questions.statement import Statement
 
 
@@ -26,7 +35,7 @@ from barrow.questions.statement import Statement
 class ReadOff(Linear):
     """A linear question for a curator, whose values are turned into something else with intervals of its own."""
 
-    alike: ClassVar[bool] = False
+    traits: ClassVar[Traits] = replace(VALUES, alike=False)
     plural: ClassVar[str] = ""
     """What it asks for, in the plural, as refusals name it."""
     intervals: ClassVar[str] = ""
@@ -43,15 +52,15 @@ class ReadOff(Linear):
         return f"We released {statement.released}, {people}. {cls.intervals}"
 
     @classmethod
-    def drawn(cls, statement: Statement) -> list[str]:
+    def noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         return [noise_sentence(statement.answer), cls.decoding]
 
     @abstractmethod
-    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
+    def _read_off(self, built: LinearAnswer, pair: Holders | None) -> ReadOffAnswer:
         """The plan of the answer from that of the values; over holders of records where there is a pair."""
 
-    def plan(self, terms: Terms) -> ReadOffPlan:
+    def plan(self, terms: Terms) -> ReadOffAnswer:
         """The noise that keeps the terms, and the intervals to expect; it reads no data.
 
         EMD-DP and user-level DP are compared by what is read off: that is what people get.
@@ -64,14 +73,14 @@ class ReadOff(Linear):
         if definition == "emd":
             return own
         try:
-            rival = replace(self, definition="user_level")._alone(terms)
+            baseline = replace(self, definition="user_level")._alone(terms)
         except ParameterError:
             if definition == "user_level":
                 raise
             return own
-        if definition == "user_level" or rival.error * ALIKE < own.error:
-            own, rival = rival, own
-        return replace(own, question=replace(own.question, definition=definition), beside=rival)
+        if definition == "user_level" or baseline.error * ALIKE < own.error:
+            own, baseline = baseline, own
+        return replace(own, question=replace(own.question, definition=definition), beside=baseline)
 
     def _check(self, terms: Terms) -> None:
         if terms.model is not Model.CENTRAL:
@@ -82,37 +91,37 @@ class ReadOff(Linear):
             )
         super()._check(terms)
 
-    def _alone(self, terms: Terms) -> ReadOffPlan:
+    def _alone(self, terms: Terms) -> ReadOffAnswer:
         """The plan by the definition that is asked for."""
         self._check(terms)
         return self._over_holders(terms) if terms.space.no_records_distance is not None else self._planned(terms)
 
-    def _planned(self, terms: Terms) -> ReadOffPlan:
-        made = super()._planned(terms)
-        return self._best(made, made.rivals if made.chosen.user_level else made.own, None)
+    def _planned(self, terms: Terms) -> ReadOffAnswer:
+        built = super()._planned(terms)
+        return self._best(built, built.baselines if built.chosen.user_level else built.own, None)
 
-    def _over_holders(self, terms: Terms) -> ReadOffPlan:
+    def _over_holders(self, terms: Terms) -> ReadOffAnswer:
         """Sums over people with records, and their share, with one constant (docs/proofs/no-records.md)."""
         inner, ranged = self.query(terms.space.records_space), self.definition == "user_level"
-        made = []
+        built = []
         for p in (1.0, 2.0, math.inf):  # the share costs nothing in one norm
             pair = holders(inner, terms.space, p=p, ranged=ranged)
             if ranged:
-                found = kept_user_level(terms, user_level_of(pair.query, terms), self.definition)
+                result = user_level_within(terms, user_level_of(pair.query, terms), self.definition)
             else:
-                found = planning.kept_errors(pair.query, terms, self.noise)
-            made.append(self._best(LinearPlan(self, terms, pair.query, found[0], ()), found, pair))
-        return min(made, key=lambda each: float(each.error))
+                result = planning.errors_within(pair.query, terms, self.noise)
+            built.append(self._best(LinearAnswer(self, terms, pair.query, result[0], ()), result, pair))
+        return min(built, key=lambda each: float(each.error))
 
-    def _best(self, made: LinearPlan, found: Sequence[Candidate], pair: Holders | None) -> ReadOffPlan:
+    def _best(self, built: LinearAnswer, results: Sequence[Candidate], pair: Holders | None) -> ReadOffAnswer:
         """The noise by which what is read off has the least error, which need not be that of the values."""
-        plan = self._read_off(made, pair)
-        tried = [replace(plan, chosen=one, others=tuple(c for c in found if c is not one)) for one in found]
+        plan = self._read_off(built, pair)
+        tried = [replace(plan, chosen=one, others=tuple(c for c in results if c is not one)) for one in results]
         return min(tried, key=lambda each: float(each.error))
 
 
 @dataclass(frozen=True, eq=False)
-class ReadOffPlan(LinearPlan):
+class ReadOffAnswer(LinearAnswer):
     """What an answer that is read off would be like.
 
     Args:
@@ -122,7 +131,7 @@ class ReadOffPlan(LinearPlan):
 
     question: ReadOff
     pair: Holders | None = None
-    beside: ReadOffPlan | None = field(default=None, kw_only=True)
+    beside: ReadOffAnswer | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
@@ -132,68 +141,55 @@ class ReadOffPlan(LinearPlan):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        whose = "people's items" if self.pair is None else "the items of people with records"
-        return f"{self.what} of {whose}" + (f" ({self.space.unit})" if self.space.unit else "")
+        whose, unit = "people's items" if self.pair is None else "the items of people with records", self.error_unit
+        return f"{self.what} of {whose}" + (f" ({unit})" if unit else "")
 
     @property
     def error_unit(self) -> str:
         """That of the space."""
-        return self.space.unit
+        return self.terms.space.unit
 
     @property
-    def _share_half_width(self) -> float:
+    def share_width(self) -> float:
         """How far the share of people with records may be off, at once with all others (95 %); 0 if all count."""
         return 0.0 if self.pair is None else float(self.noise.simultaneous_half_width) / self.pair.weight
 
     @property
-    def scales(self) -> bool:
-        """What is read off errs in its own way."""
-        return False
-
-    @cached_property
-    def versus(self) -> Versus | None:
-        """What is released beside the best of the other definition, by what is read off."""
-        if self.beside is None:
-            return None
-        chosen = self._read
-        found = Versus(chosen, self.beside._read, None)
-        worst = Fraction(chosen.guarantee.epsilon_at(1))
-        try:
-            if chosen.user_level:
-                return replace(found, at_worst=self._by("emd", self._anywhere(worst)))
-            # Whatever has this worst case is user-level DP itself: EMD-DP that was chosen is among the others.
-            return replace(found, at_worst=best_first([*self.compared_by_user_level(worst), chosen])[0])
-        except ParameterError:
-            return found
-
-    def _by(self, definition: str, terms: Terms) -> Candidate:
-        """The best by a definition that keeps ``terms``."""
-        return replace(self.question, definition=definition)._alone(terms)._read
-
-    def _anywhere(self, epsilon: Fraction) -> Terms:
-        return replace(self.terms, promises=(Promise("all", "anywhere", epsilon),), fraction=Fraction(1))
-
-    def combined(self, noise: float) -> float:
-        """As it is: what is read off has all of it."""
-        return noise
-
-    def compared_by_emd(self) -> list[Candidate]:
-        """The best of EMD-DP."""
-        return [self._by("emd", self.terms)]
-
-    def compared_by_user_level(self, epsilon: Fraction) -> list[Candidate]:
-        """The best of user-level DP at an epsilon."""
-        at_promises = bool(self.terms.promises) and epsilon == min(self.terms.epsilons)
-        return [self._by("user_level", self.terms if at_promises else self._anywhere(epsilon))]
-
-    @property
-    def _read(self) -> Candidate:
+    def read(self) -> Candidate:
         """The choice with the error of what is read off."""
         return replace(self.chosen, error=self.error)
 
-    def other_lines(self) -> list[str]:
-        """The other definition; errors of other noises are not about what is read off."""
-        return [] if self.versus is None else [f"Against   {self.versus.line}"]
+    @cached_property
+    def comparison(self) -> BaselineComparison | None:
+        """What is released beside the best of the other definition, by what is read off."""
+        if self.beside is None:
+            return None
+        own, baseline = (self.beside, self) if self.read.user_level else (self, self.beside)
+        both = [own.read], [baseline.read]
+        return baseline_comparison(self.terms, self.read, *both, emd=self.by_emd, user_level=self.by_user_level)
+
+    def by_emd(self, terms: Terms) -> list[Candidate]:
+        """The best of EMD-DP, by what is read off."""
+        return [replace(self.question, definition="emd")._alone(terms).read]
+
+    def by_user_level(self, epsilon: Fraction) -> list[Candidate]:
+        """The best of user-level DP at an epsilon, by what is read off."""
+        terms = self.terms
+        if not terms.promises or epsilon != min(terms.epsilons):
+            terms = replace(terms, promises=(Promise("all", "anywhere", epsilon),), fraction=Fraction(1))
+        return [replace(self.question, definition="user_level")._alone(terms).read]
+
+
+@estimate.register(ReadOffAnswer)
+def _(answer: ReadOffAnswer) -> ErrorEstimate:
+    """What is read off errs in its own way."""
+    return ErrorEstimate(answer.error)
+
+
+@other_lines.register(ReadOffAnswer)
+def _(answer: ReadOffAnswer) -> list[str]:
+    """The other definition; errors of other noises are not about what is read off."""
+    return [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
 
 
 def share_row(share: float, width: float) -> dict[str, object]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from barrow.numerics import Exact
 from barrow.queries import Query, region_share
 from barrow.questions.linear import Linear
+from barrow.questions.question import SHARES, Traits
 from barrow.spaces import Space
 
 
@@ -29,15 +30,15 @@ class Region(Linear):
     """
 
     kind: ClassVar[str] = "region"
-    of_shares: ClassVar[bool] = True
+    traits: ClassVar[Traits] = SHARES
     ramp: Exact
-    center: Any = None
+    center: object = None
     radius: Exact | None = None
-    members: Sequence[Any] | None = None
+    members: Sequence[object] | None = None
     step: Exact | None = None
 
     @property
-    def smoothed_over(self) -> Any:
+    def smoothed_over(self) -> object:
         """The soft edge."""
         return self.ramp
 

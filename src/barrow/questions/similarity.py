@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
 
 from barrow.numerics import Exact
+from barrow.planning.terms import Terms
 from barrow.queries import Query, linear_embedding, similarity
-from barrow.questions.linear import Linear
+from barrow.questions.linear import Linear, LinearAnswer
+from barrow.questions.shaped import with_shaped
 from barrow.spaces import Space
 
 
@@ -27,13 +31,17 @@ class Similarity(Linear):
     """
 
     kind: ClassVar[str] = "similarity"
-    to: Any
+    to: ArrayLike
     names: Sequence[str] | None = None
     step: Exact | None = None
 
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
         return similarity(space, self.to, names=self.names, step=self.step)
+
+    def _planned(self, terms: Terms) -> LinearAnswer:
+        """With shaped noise where that is more accurate."""
+        return with_shaped(super()._planned(terms))
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +60,7 @@ class Projection(Linear):
     """
 
     kind: ClassVar[str] = "projection"
-    matrix: Any
+    matrix: ArrayLike
     names: Sequence[str] | None = None
     unit: str = ""
     step: Exact | None = None
@@ -60,3 +68,7 @@ class Projection(Linear):
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
         return linear_embedding(space, self.matrix, names=self.names, unit=self.unit, step=self.step)
+
+    def _planned(self, terms: Terms) -> LinearAnswer:
+        """With shaped noise where that is more accurate."""
+        return with_shaped(super()._planned(terms))

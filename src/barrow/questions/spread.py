@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from msgspec import structs
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import near
+from barrow.planning.notes import Note, warnings_of
 from barrow.queries import Query, function
 from barrow.queries.holders import Holders
-from barrow.questions.linear import LinearPlan
-from barrow.questions.plan import Rows
-from barrow.questions.read_off import ReadOff, ReadOffPlan, share_row
+from barrow.questions.answer import Rows, Sample, Tables, number
+from barrow.questions.linear import LinearAnswer, unproved_constant
+from barrow.questions.plan_text import answer_lines, own_notes
+from barrow.questions.read_off import ReadOff, ReadOffAnswer, share_row
+from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -54,8 +57,8 @@ class Spread(ReadOff):
         words = "the mean over people of the mean and the mean square of their items"
         return function(space, np.stack([t, t * t], axis=1), names=["mean", "mean square"], description=words)
 
-    def _read_off(self, made: LinearPlan, pair: Holders | None) -> ReadOffPlan:
-        return SpreadPlan(self, made.terms, made.query, made.chosen, made.others, pair)
+    def _read_off(self, built: LinearAnswer, pair: Holders | None) -> ReadOffAnswer:
+        return SpreadAnswer(self, built.terms, built.query, built.chosen, built.others, pair)
 
 
 def _middle_and_half(line: Space) -> tuple[float, float]:
@@ -65,7 +68,7 @@ def _middle_and_half(line: Space) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class SpreadPlan(ReadOffPlan):
+class SpreadAnswer(ReadOffAnswer):
     """What a mean and a standard deviation would be like (docs/proofs/spread.md)."""
 
     question: Spread
@@ -78,14 +81,14 @@ class SpreadPlan(ReadOffPlan):
     @property
     def error(self) -> float:
         """Half the width of the standard deviation's interval if people's items were spread uniformly."""
-        inner = self.question.query(self.space.records_space)
+        inner = self.question.query(self.terms.space.records_space)
         uniform = np.asarray(inner.table.integers, dtype=np.float64).mean(axis=0) * float(inner.step)
         row = self._rows_of(uniform - self._middles, 1.0)[1]
-        return 0.5 * float(row["high_95"] - row["low_95"])
+        return 0.5 * float(number(row, "high_95") - number(row, "low_95"))
 
-    def _moments(self, drawn: Any) -> tuple[Floats, float]:
+    def _moments(self, sample: Sample) -> tuple[Floats, float]:
         """The sums of t and t^2 over all people, less their middles for those with records, and the share of these."""
-        values = np.asarray(drawn, dtype=np.float64)
+        values = np.asarray(sample.values, dtype=np.float64)
         if self.pair is None:
             return values, 1.0
         return values[:-1], float(values[-1]) / self.pair.weight
@@ -96,7 +99,7 @@ class SpreadPlan(ReadOffPlan):
 
     def _rows_of(self, sums: Floats, share: float) -> Rows:
         """Both answers, with intervals that hold wherever the true sums and the true share are within the noise."""
-        width, off, middles = float(self.noise.simultaneous_half_width), self._share_half_width, self._middles
+        width, off, middles = float(self.noise.simultaneous_half_width), self.share_width, self._middles
         determined = share > off
         people = (max(share - off, 1e-300), min(share + off, 1.0) if off else 1.0)
         ends = np.stack([(sums + sign * width) / count for sign in (-1.0, 1.0) for count in people]) + middles
@@ -108,8 +111,8 @@ class SpreadPlan(ReadOffPlan):
         wide = math.sqrt(max(high[1] - least, 0.0))
         about = np.clip(middles + sums / max(share, 1e-300), low, high)
         root = math.sqrt(max(float(about[1] - about[0] ** 2), 0.0))
-        middle, half = _middle_and_half(self.space.records_space)
-        moved, unit = self.space.snapping_upper * self.space.diameter, self.space.unit
+        middle, half = _middle_and_half(self.terms.space.records_space)
+        moved, unit = self.terms.space.snapping_upper * self.terms.space.diameter, self.terms.space.unit
         more = {} if self.pair is None else {"determined": determined}
         answers = (
             ("mean", middle + half * float(about[0]), middle + half * low[0], middle + half * high[0]),
@@ -128,41 +131,48 @@ class SpreadPlan(ReadOffPlan):
             for (name, value, least_of, most_of), floor, ceiling in zip(answers, floors, ceilings, strict=True)
         ]
 
-    def tables(self, drawn: Any) -> dict[str, Rows]:
+    def tables(self, sample: Sample) -> Tables:
         """Mean and standard deviation with their intervals, and where some hold no records the others' share."""
-        sums, share = self._moments(drawn)
+        sums, share = self._moments(sample)
         tables = {"values": self._rows_of(sums, share)}
-        return tables if self.pair is None else {**tables, "people": [share_row(share, self._share_half_width)]}
+        return tables if self.pair is None else {**tables, "people": [share_row(share, self.share_width)]}
 
-    def summary(self, drawn: Any) -> list[str]:
-        """Both with their intervals."""
-        unit, lines = f" {self.space.unit}".rstrip(), []
-        for row in self.tables(drawn)["values"]:
-            value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
-            lines.append(f"{row['output']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
-        return lines
-
-    def fields(self) -> AnswerFacts:
+    def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
-        return structs.replace(super().fields(), holders=self.pair is not None)
+        return structs.replace(super().facts(), holders=self.pair is not None)
 
-    def answer_lines(self) -> list[str]:
-        """The noise, and how wide the intervals would be."""
-        return [
-            f"Noise     {self.noise.name} on the mean and the mean square",
-            f"Error     standard deviation ± {self.sized(self.error)} (95 %) if people's items were spread uniformly; "
-            "more where they are near each other",
-        ]
 
-    @property
-    def warnings(self) -> list[str]:
-        """A warning where the interval would hold most of what a standard deviation can be."""
-        half = _middle_and_half(self.space.records_space)[1]
-        if self.error < half / 4.0:
-            return []
-        times = 16.0 * float(self.noise.simultaneous_half_width)
-        return [
-            f"The answer will be nearly useless: ± {self.sized(self.error)} where no standard deviation is above "
-            f"{self.sized(half)}. About {math.ceil(times * self.terms.users):,} people, or promises "
-            f"{near(times, digits=2)} times looser, would help."
-        ]
+@summary.register(SpreadAnswer)
+def _(answer: SpreadAnswer, drawn: Sample) -> list[str]:
+    """Both with their intervals."""
+    unit, lines = f" {answer.error_unit}".rstrip(), []
+    for row in answer.tables(drawn)["values"]:
+        value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
+        lines.append(f"{row['output']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
+    return lines
+
+
+@answer_lines.register(SpreadAnswer)
+def _(answer: SpreadAnswer) -> list[str]:
+    """The noise, and how wide the intervals would be."""
+    wide = near(answer.error, answer.error_unit)
+    return [
+        f"Noise     {answer.noise.name} on the mean and the mean square",
+        f"Error     standard deviation ± {wide} (95 %) if people's items were spread uniformly; more where they are "
+        "near each other",
+    ]
+
+
+@own_notes.register(SpreadAnswer)
+def _(answer: SpreadAnswer) -> list[Note]:
+    """A warning where the interval would hold most of what a standard deviation can be."""
+    half, unit = _middle_and_half(answer.terms.space.records_space)[1], answer.error_unit
+    if answer.error < half / 4.0:
+        return unproved_constant(answer)
+    times = 16.0 * float(answer.noise.simultaneous_half_width)
+    text = (
+        f"The answer will be nearly useless: ± {near(answer.error, unit)} where no standard deviation is above "
+        f"{near(half, unit)}. About {math.ceil(times * answer.terms.users):,} people, or promises "
+        f"{near(times, digits=2)} times looser, would help."
+    )
+    return [*unproved_constant(answer), *warnings_of([text])]

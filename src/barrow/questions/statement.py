@@ -11,8 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from barrow.errors import ParameterError
-from barrow.policy import RecordMap
-from barrow.privacy import Model
+from barrow.promises import Model, RecordMap
 
 Fact = TypeVar("Fact")
 Outside = Literal["error", "default", "nearest", "elsewhere"]
@@ -79,11 +78,42 @@ class DensityFacts(StatementPart, frozen=True, kw_only=True):
     snapping: float
 
 
+class SoFar(StatementPart, frozen=True, kw_only=True, rename={"changed": "if"}):
+    """What all releases so far cost together at a change that may be in every period."""
+
+    changed: Annotated[str, Meta(description="The change, in words.")]
+    epsilon: float
+    odds: Annotated[float, Meta(description="What a 50 % guess about such a change can become at most.")]
+
+
+class AboutFacts(StatementPart, frozen=True, kw_only=True):
+    """Which periods a release reads, and which groups of people it tells apart."""
+
+    unit: Annotated[str, Meta(description="What a period is: day, week, month, quarter or year.")] = ""
+    zone: Annotated[str, Meta(description="The time zone in which days begin.")] = ""
+    reads: Annotated[str, Meta(description="The periods that were read; all records if empty.")] = ""
+    pool: Annotated[str, Meta(description="What counts alike in several periods: records or periods.")] = ""
+    periods_so_far: Annotated[int, Meta(description="How many periods the ledger had released, this one included.")] = 0
+    so_far: Annotated[list[SoFar], Meta(description="What all releases so far cost together.")] = []
+    grouping: Annotated[str, Meta(description="The public attribute that puts each person into one group.")] = ""
+    groups: Annotated[list[GroupFacts], Meta(description="The groups; no person is in two of them.")] = []
+
+
+class GroupFacts(StatementPart, frozen=True, kw_only=True):
+    """One group of people and how accurate its values are."""
+
+    group: str
+    people: int
+    error: float | None = None
+    answer: AnswerFacts
+
+
 class AnswerFacts(StatementPart, frozen=True, kw_only=True):
     """What a kind of question says about its values."""
 
     outputs: int = 1
     unit: Annotated[str, Meta(description="The unit of the values.")] = ""
+    shares: Annotated[bool, Meta(description="Whether the values are shares of people, from 0 to 1.")] = False
     noise: NoiseFacts | None = None
     half_width_95: Annotated[float | None, Meta(description="Each value is within this of the true one (95 %).")] = None
     half_width_95_all: Annotated[float | None, Meta(description="All values at once are (95 %).")] = None
@@ -103,6 +133,7 @@ class AnswerFacts(StatementPart, frozen=True, kw_only=True):
     distortion: Annotated[float | None, Meta(description="How far a report is from its item on average.")] = None
     uniform_guess: float | None = None
     warning: str | None = None
+    about: Annotated[AboutFacts | None, Meta(description="The periods and groups, where it is not about all.")] = None
 
 
 class LedgerEntry(StatementPart, frozen=True, kw_only=True):

@@ -6,55 +6,59 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from barrow.engines import Counts
+from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
 from barrow.numerics.exact import near
 from barrow.planning import (
     Candidate,
     HistogramTarget,
+    after,
     histogram_candidates,
     reasons,
     released_user_level,
     useless,
 )
-from barrow.planning.after import own_error
-from barrow.planning.candidates import Versus, versus
+from barrow.planning.candidates import BaselineComparison, baseline_comparison
 from barrow.planning.histograms import error_most
+from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.privacy import Event, Guarantee
-from barrow.questions.base import Question
+from barrow.promises import Guarantee
+from barrow.questions.answer import Answer, Sample, Statistics, Tables, labelled
 from barrow.questions.channels import LocalChannel
-from barrow.questions.collecting import Collected, Collector
+from barrow.questions.collecting import Collected, Integers, ReportSums, collected
+from barrow.questions.comparing import comparison_of
+from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.noise_words import people_words
-from barrow.questions.plan import Plan, Rows, labelled
-from barrow.questions.statement import AnswerFacts, HistogramFacts
-from barrow.spaces.base import Floats, Ids
+from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
+from barrow.questions.question import Question
+from barrow.questions.releasing import parameters, summary
+from barrow.questions.statement import AnswerFacts, HistogramFacts, Json
+from barrow.spaces.space import Ids
 
 _NOTHING = -1
 """Fills up reports at levels whose sets are smaller, so that all reports are of one size."""
 
 
-class Sets(Collector):
+class Sets(ReportSums):
     """How often each group was reported at each level.
 
     Args:
-        made: The mechanism, whose public numbers say what a report can be.
+        built: The mechanism, whose public numbers say what a report can be.
     """
 
-    def __init__(self, made: LocalSubsets) -> None:
-        self.n, self._made = 0, made
-        self.length = 1 + max(channel.subset for channel in made.channels)
-        self.counts = [np.zeros(channel.items, dtype=np.int64) for channel in made.channels]
-        self.reports = [0] * len(made.channels)
+    def __init__(self, built: LocalSubsets) -> None:
+        self.n, self._built = 0, built
+        self.length = 1 + max(channel.subset for channel in built.channels)
+        self.counts = [np.zeros(channel.items, dtype=np.int64) for channel in built.channels]
+        self.reports = [0] * len(built.channels)
 
     def refusal(self, values: Sequence[int]) -> str | None:
         """A level, then its groups in ascending order, then nothing."""
-        level, channels = values[0], self._made.channels
+        level, channels = values[0], self._built.channels
         if not 0 <= level < len(channels):
             return "impossible value"
         size, groups = channels[level].subset, list(values[1:])
@@ -68,10 +72,10 @@ class Sets(Collector):
         self.n += 1
         level = values[0]
         self.reports[level] += 1
-        self.counts[level][np.asarray(values[1 : 1 + self._made.channels[level].subset], dtype=np.int64)] += 1
+        self.counts[level][np.asarray(values[1 : 1 + self._built.channels[level].subset], dtype=np.int64)] += 1
 
     @property
-    def tallies(self) -> list[tuple[Any, int]]:
+    def tallies(self) -> list[tuple[Integers, int]]:
         """For each level how often each group was reported, and how many reports there were."""
         return list(zip(self.counts, self.reports, strict=True))
 
@@ -81,39 +85,43 @@ class SetsChannel(LocalChannel):
     """A set of groups that holds one of the person's items.
 
     Attributes:
-        made: The mechanism.
+        built: The mechanism.
     """
 
-    made: LocalSubsets
+    built: LocalSubsets
 
     def report(self, items: Ids) -> list[int]:
         """The level, the groups of the set, and nothing up to the size of all reports."""
-        made: SubsetReport = self.made.report(items)
-        numbers = [made.level, *sorted(made.members)]
-        return numbers + [_NOTHING] * (Sets(self.made).length - len(numbers))
+        built: SubsetReport = self.built.report(items)
+        numbers = [built.level, *sorted(built.members)]
+        return numbers + [_NOTHING] * (Sets(self.built).length - len(numbers))
 
     def collector(self) -> Sets:
         """Tallies of sets."""
-        return Sets(self.made)
+        return Sets(self.built)
 
 
 def plan_sets(
-    question: Question, target: HistogramTarget, best: Candidate, own: Sequence[Candidate], rivals: Sequence[Candidate]
-) -> SubsetsPlan:
+    question: Question,
+    target: HistogramTarget,
+    best: Candidate,
+    own: Sequence[Candidate],
+    baselines: Sequence[Candidate],
+) -> SubsetsAnswer:
     """Sets that people report themselves, beside the best of EMD-DP."""
-    against = versus(
+    against = baseline_comparison(
         target.terms,
         best,
         own,
-        rivals,
+        baselines,
         emd=lambda terms: histogram_candidates(replace(target, terms=terms))[0],
         user_level=lambda epsilon: released_user_level(target, epsilon),
     )
-    return SubsetsPlan(question, target.terms, best, target, tuple(own), versus=against)
+    return SubsetsAnswer(question, target.terms, best, target, tuple(own), comparison=against)
 
 
 @dataclass(frozen=True, eq=False)
-class SubsetsPlan(Plan):
+class SubsetsAnswer(Answer):
     """What a histogram of reported sets would be like.
 
     Args:
@@ -122,7 +130,7 @@ class SubsetsPlan(Plan):
         chosen: The mechanism.
         target: What was wanted.
         own: The candidates of EMD-DP, best first.
-        versus: What is released beside the best of EMD-DP.
+        comparison: What is released beside the best of EMD-DP.
     """
 
     question: Question
@@ -130,13 +138,13 @@ class SubsetsPlan(Plan):
     chosen: Candidate
     target: HistogramTarget
     own: tuple[Candidate, ...] = ()
-    versus: Versus | None = field(default=None, kw_only=True)
+    comparison: BaselineComparison | None = field(default=None, kw_only=True)
 
     @property
-    def made(self) -> LocalSubsets:
-        """The mechanism."""
-        found: LocalSubsets = self.chosen.mechanism
-        return found
+    def mechanism(self) -> LocalSubsets:
+        """How each person's set is drawn."""
+        mechanism: LocalSubsets = self.chosen.mechanism
+        return mechanism
 
     @property
     def guarantee(self) -> Guarantee:  # type: ignore[override]
@@ -144,14 +152,9 @@ class SubsetsPlan(Plan):
         return self.chosen.guarantee
 
     @property
-    def event(self) -> Event:
-        """What a report causes."""
-        return self.made.event
-
-    @property
     def description(self) -> str:
         """What is released, in plain words."""
-        return f"the histogram of people's items over {self.space.records_space.items:,} items"
+        return f"the histogram of people's items over {self.terms.space.records_space.items:,} items"
 
     @property
     def error(self) -> float:
@@ -163,101 +166,118 @@ class SubsetsPlan(Plan):
         """The largest predicted error over several public references, "at most about"."""
         return error_most(self.target, self.chosen)
 
-    def statistics(self, counts: Counts) -> Any:
-        """Refused: people report themselves."""
-        raise self._local_only()
-
-    def draw(self, statistics: Any) -> tuple[Any, bool]:
-        """Refused: people report themselves."""
-        raise self._local_only()
-
-    def _local_only(self) -> ParameterError:
-        return ParameterError(
-            "The histogram is planned for reports that people make themselves.",
-            allowed="barrow local, or model='central'",
-            fix="study.replace(model='central')",
-        )
-
-    def simulated(self, people: Floats, seed: int) -> Floats:
-        """A histogram decoded from simulated sets."""
-        from barrow.noise.source import SeededSource
-
-        return np.asarray(self.made.simulated(people, SeededSource(seed)))
-
-    def collected(self, collector: Collector) -> Collected:
-        """The histogram decoded from all sets."""
-        if not isinstance(collector, Sets):
-            raise ParameterError("These are no tallies.", allowed="the plan's own collector", fix="plan.collector()")
-        here = replace(self.made, users=max(collector.n, 1))
-        estimate = here.estimate(collector.tallies)
-        shares = here.decode(estimate)
-        lines = [f"{label}: {share:.6g}" for label, share in zip(self.space.labels, shares.tolist(), strict=True)]
-        lines.append(f"From {collector.n:,} reports; these shares were decoded from the reported sets.")
-        own = own_error(self.target, here, shares, self.error)
-        lines.append(
-            f"They are off by an earth mover's distance of about {near(own.about, self.space.unit, digits=1)}."
-        )
-        details = {
-            "error_after": own.to_json(),
-            "histogram": dict(zip(self.space.labels, shares.tolist(), strict=True)),
-            "estimate": estimate.tolist(),
-        }
-        return Collected(collector.n, self.tables(shares), lines, details, self.guarantee)
-
-    def tables(self, drawn: Floats) -> dict[str, Rows]:
-        """One share for each item."""
-        return {"values": labelled(self.space, {"share": np.asarray(drawn).tolist()})}
-
-    def summary(self, drawn: Floats) -> list[str]:
-        """The largest shares."""
-        top = np.argsort(-np.asarray(drawn), kind="stable")[:8].tolist()
-        return [f"{self.space.labels[i]}: {100 * drawn[i]:.3g} %" for i in top]
-
-    def parameters(self) -> dict[str, Any]:
-        """The public numbers on which the distribution of reports depends."""
-        sizes = [[channel.items, channel.subset, str(channel.weight)] for channel in self.made.channels]
-        return {"mechanism": self.chosen.name, "channels": sizes, "levels": list(self.made.weights)}
-
-    def fields(self) -> AnswerFacts:
-        """What a statement says about the values."""
-        found = HistogramFacts(
-            mechanism=self.chosen.name, words=self.chosen.words, emd_predicted=self.error, emd_most=self.error_most
-        )
-        return AnswerFacts(outputs=self.space.items, histogram=found)
-
-    def details(self) -> dict[str, Any]:
-        """What is this kind's own in plain data."""
-        return {
-            "outputs": self.space.items,
-            "histogram": {"mechanism": self.chosen.name, "words": self.chosen.words},
-            "emd_predicted": self.error,
-            "emd_most": self.error_most,
-            "emd_uniform_guess": self.uniform_guess,
-            "versus": None if self.versus is None else self.versus.to_json(),
-            "why_others_lose": reasons([self.chosen, *self.own]),
-        }
-
     @cached_property
     def uniform_guess(self) -> float:
         """What a guess without any data errs by."""
         return self.target.uniform_guess
 
-    @property
-    def warnings(self) -> list[str]:
-        """A warning where the histogram would be hardly better than a guess."""
-        found = useless(self.error, self.uniform_guess, self.space.unit, self.error_most)
-        return [f"{text} {people_words(self, self.error_most, self.uniform_guess)}" for text in found]
+    def statistics(self, counts: Counts | ItemSums) -> Statistics:
+        """Refused: people report themselves."""
+        raise _local_only()
 
-    def answer_lines(self) -> list[str]:
-        """The mechanism, and the error to expect."""
-        return [
-            f"Chosen    {self.chosen.name}: {self.chosen.words}",
-            f"Error     the histogram is off by about {self.sized(self.error)}, at most about "
-            f"{self.sized(self.error_most)} (EMD after decoding, predicted)",
-        ]
+    def draw(self, statistics: Statistics) -> Sample:
+        """Refused: people report themselves."""
+        raise _local_only()
 
-    def other_lines(self) -> list[str]:
-        """The other definition, and the mechanisms that lose."""
-        lines = [] if self.versus is None else [f"Against   {self.versus.line}"]
-        lost = [f"{name} ({why})" for name, why in reasons([self.chosen, *self.own]).items()]
-        return [*lines, *([f"Others    {', '.join(lost)}"] if lost else [])]
+    def tables(self, sample: Sample) -> Tables:
+        """One share for each item."""
+        return {"values": labelled(self.terms.space, {"share": sample.values.tolist()})}
+
+    def facts(self) -> AnswerFacts:
+        """What a statement says about the values."""
+        facts = HistogramFacts(
+            mechanism=self.chosen.name, words=self.chosen.words, emd_predicted=self.error, emd_most=self.error_most
+        )
+        return AnswerFacts(outputs=self.terms.space.items, histogram=facts)
+
+
+def _local_only() -> ParameterError:
+    return ParameterError(
+        "The histogram is planned for reports that people make themselves.",
+        allowed="barrow local, or model='central'",
+        fix="study.replace(model='central')",
+    )
+
+
+@collected.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer, collector: ReportSums) -> Collected:
+    """The histogram decoded from all sets."""
+    if not isinstance(collector, Sets):
+        raise ParameterError("These are no tallies.", allowed="the plan's own collector", fix="plan.collector()")
+    space, here = answer.terms.space, replace(answer.mechanism, users=max(collector.n, 1))
+    estimated = here.estimate(collector.tallies)
+    shares = here.decode(estimated)
+    histogram = dict(zip(space.labels, shares.tolist(), strict=True))
+    own = after.own_error(answer.target, here, shares, answer.error)
+    lines = [
+        *(f"{label}: {share:.6g}" for label, share in histogram.items()),
+        f"From {collector.n:,} reports; these shares were decoded from the reported sets.",
+        f"They are off by an earth mover's distance of about {near(own.about, space.unit, digits=1)}.",
+    ]
+    told = {"error_after": own.to_json(), "histogram": histogram, "estimate": estimated.tolist()}
+    return Collected(collector.n, answer.tables(Sample(shares)), lines, told, answer.guarantee)
+
+
+@summary.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer, drawn: Sample) -> list[str]:
+    """The largest shares."""
+    top = np.argsort(-drawn.values, kind="stable")[:8].tolist()
+    return [f"{answer.terms.space.labels[i]}: {100 * drawn.values[i]:.3g} %" for i in top]
+
+
+@parameters.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer) -> Json:
+    built = answer.mechanism
+    sizes = [[channel.items, channel.subset, str(channel.weight)] for channel in built.channels]
+    return {"mechanism": answer.chosen.name, "channels": sizes, "levels": list(built.weights)}
+
+
+@estimate.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer) -> ErrorEstimate:
+    return ErrorEstimate(answer.error, guess=answer.uniform_guess)
+
+
+@comparison_of.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer) -> BaselineComparison | None:
+    return answer.comparison
+
+
+@details.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer) -> Json:
+    chosen = answer.chosen
+    return {
+        "outputs": answer.terms.space.items,
+        "histogram": {"mechanism": chosen.name, "words": chosen.words},
+        "emd_predicted": answer.error,
+        "emd_most": answer.error_most,
+        "emd_uniform_guess": answer.uniform_guess,
+        "versus": None if answer.comparison is None else answer.comparison.to_json(),
+        "why_others_lose": reasons([chosen, *answer.own]),
+    }
+
+
+@own_notes.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer) -> list[Note]:
+    """A warning where the histogram would be hardly better than a guess."""
+    most, guess = answer.error_most, answer.uniform_guess
+    result = useless(answer.error, guess, answer.error_unit, most)
+    return warnings_of(f"{text} {people_words(answer, most, guess)}" for text in result)
+
+
+@answer_lines.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer) -> list[str]:
+    """The mechanism, and the error to expect."""
+    unit = answer.error_unit
+    return [
+        f"Chosen    {answer.chosen.name}: {answer.chosen.words}",
+        f"Error     the histogram is off by about {near(answer.error, unit)}, at most about "
+        f"{near(answer.error_most, unit)} (EMD after decoding, predicted)",
+    ]
+
+
+@other_lines.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer) -> list[str]:
+    """The other definition, and the mechanisms that lose."""
+    lines = [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
+    lost = [f"{name} ({why})" for name, why in reasons([answer.chosen, *answer.own]).items()]
+    return [*lines, *([f"Others    {', '.join(lost)}"] if lost else [])]

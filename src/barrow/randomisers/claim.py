@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, strips
+from barrow.spaces.space import Floats, strips
 
 Weights = NDArray[np.int64]
 
@@ -107,8 +107,8 @@ def worst_triple(weights: Weights, space: Space) -> Worst:
     """The least alpha0 of whole row weights of one sum, over all pairs of items and all reports, rounded up.
 
     >>> from barrow.spaces import Discrete
-    >>> found = worst_triple(np.array([[3, 1], [1, 3]]), Discrete(["a", "b"]))
-    >>> found.alpha0_upper >= math.log(3), round(found.alpha0_upper, 9) == round(math.log(3), 9)
+    >>> result = worst_triple(np.array([[3, 1], [1, 3]]), Discrete(["a", "b"]))
+    >>> result.alpha0_upper >= math.log(3), round(result.alpha0_upper, 9) == round(math.log(3), 9)
     (True, True)
     """
     table, zero = _logarithms(weights, space)

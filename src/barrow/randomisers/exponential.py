@@ -8,10 +8,10 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down
-from barrow.randomisers.base import DEEPEST, wanted_alpha0
 from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, too_many, whole_rows
+from barrow.randomisers.randomiser import DEEPEST, wanted_alpha0
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _HALVINGS = 30
 _TRIES = 12
@@ -79,24 +79,24 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
     return _build(PlanarLaplaceRandomiser, space, alpha0)
 
 
-def _build(kind: type[Kind], space: Space, asked: Exact) -> Kind:
+def _build(kind: type[Kind], space: Space, request: Exact) -> Kind:
     if space.items**2 > MOST_ENTRIES:
         raise too_many(space)
     if space.items == 1:
-        return kind(space, whole_rows(np.ones((1, 1))), alpha0=asked)
+        return kind(space, whole_rows(np.ones((1, 1))), alpha0=request)
     distances = space.block()
-    target = float_down(wanted_alpha0(asked))
+    target = float_down(wanted_alpha0(request))
     # min(d, c) is a metric too, and never larger than d: what is private for it is private for d.
     near = np.minimum(distances, DEEPEST / target)
     beta = _largest(near, distances, target * (1.0 - 2.0**-30))
     for _ in range(_TRIES):
-        made = kind(space, whole_rows(_rows(near, beta)))
-        found = float(made.alpha0_upper)
-        if found <= target:
-            made.beta = beta
-            return made
+        built = kind(space, whole_rows(_rows(near, beta)))
+        result = float(built.alpha0_upper)
+        if result <= target:
+            built.beta = beta
+            return built
         # Rounding to whole weights cost more than the margin; give back twice the excess.
-        beta *= 1.0 - 2.0 * (found / target - 1.0) - 2.0**-40
+        beta *= 1.0 - 2.0 * (result / target - 1.0) - 2.0**-40
     raise ParameterError(
         f"alpha0 is {target:.6g}, for which whole weights cannot express how unlikely the farthest reports are.",
         allowed="a smaller alpha0",

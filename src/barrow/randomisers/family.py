@@ -17,7 +17,7 @@ from typing import Any
 
 from barrow import heavy
 from barrow.numerics import exact_text
-from barrow.randomisers.base import DEEPEST, TOTAL
+from barrow.randomisers.randomiser import DEEPEST, TOTAL
 from barrow.spaces import Space
 
 CLOSE = Fraction(1, 10**12)

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.noise import Source, rounded_knorm
+from barrow.noise import RandomSource, rounded_knorm
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
-from barrow.randomisers.base import Integers, Randomiser, wanted_alpha0
+from barrow.randomisers.randomiser import Integers, Randomiser, wanted_alpha0
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 _MOST_ITEMS = 10**6
-"""Drawn one by one, at tens of microseconds each."""
+"""Sample one by one, at tens of microseconds each."""
 
 
 class LaplaceRandomiser(Randomiser):
@@ -49,7 +49,7 @@ class LaplaceRandomiser(Randomiser):
         self._scale = size / self.alpha0_upper
         self._points = space.geometry.points
 
-    def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
+    def from_items(self, ids: ArrayLike, *, source: RandomSource | None = None) -> Ids:
         """One report for each item."""
         items = self.space._ids(ids).ravel()
         if len(items) > _MOST_ITEMS:
@@ -64,15 +64,15 @@ class LaplaceRandomiser(Randomiser):
         """The nearest item: of a grid the cell of the nearest point inside, of an embedding the nearest vector."""
         if self.space.geometry.lattice is not None:
             return self.space.encode(points, unknown="nearest")
-        found = np.zeros(len(points), dtype=np.int64)
+        result = np.zeros(len(points), dtype=np.int64)
         half = (self._points**2).sum(axis=1) / 2.0
         step = max(1, 2**24 // len(self._points))
         for start in range(0, len(points), step):
             # Which item counts as nearest, at a tie of rounding, is post-processing.
-            found[start : start + step] = (half - points[start : start + step] @ self._points.T).argmin(axis=1)
-        return found
+            result[start : start + step] = (half - points[start : start + step] @ self._points.T).argmin(axis=1)
+        return result
 
-    def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """The histogram of reports, drawn item by item: there is no shorter way without a matrix."""
         held = self._item_counts(counts)
         if int(held.sum()) > _MOST_ITEMS:

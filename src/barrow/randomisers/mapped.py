@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.noise import Source
-from barrow.randomisers.base import Integers, Randomiser
-from barrow.spaces.base import Floats, Ids
+from barrow.noise import RandomSource
+from barrow.randomisers.randomiser import Integers, Randomiser
+from barrow.spaces.space import Floats, Ids
 
 
 class MappedRandomiser(Randomiser):
@@ -62,26 +62,26 @@ class MappedRandomiser(Randomiser):
         """The answers, in the order of their first report."""
         return self._labels
 
-    def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
+    def from_items(self, ids: ArrayLike, *, source: RandomSource | None = None) -> Ids:
         """One answer for each item."""
         return np.asarray(self._answer[self.inner.from_items(ids, source=source)])
 
-    def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """The histogram of answers."""
-        found = np.zeros(self.reports, dtype=np.int64)
-        np.add.at(found, self._answer, self.inner.from_counts(counts, source=source))
-        return found
+        result = np.zeros(self.reports, dtype=np.int64)
+        np.add.at(result, self._answer, self.inner.from_counts(counts, source=source))
+        return result
 
     def weight_rows(self) -> list[list[int]] | None:
         """Those of the inner randomiser, added up over the reports of each answer."""
         rows = self.inner.weight_rows()
         if rows is None:
             return None
-        found = [[0] * self.reports for _ in rows]
-        for row, sums in zip(rows, found, strict=True):
+        results = [[0] * self.reports for _ in rows]
+        for row, sums in zip(rows, results, strict=True):
             for answer, weight in zip(self._answer.tolist(), row, strict=True):
                 sums[answer] += weight
-        return found
+        return results
 
     def distortions(self) -> Floats | None:
         """That of the randomised item before the function."""

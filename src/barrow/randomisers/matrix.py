@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.noise import Source, exact_multinomials
+from barrow.noise import RandomSource, exact_multinomials
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
-from barrow.randomisers.base import TOTAL, Integers, Randomiser, wanted_alpha0
 from barrow.randomisers.claim import Weights, check_claim, exceeds_exp, lower, worst_triple
+from barrow.randomisers.randomiser import TOTAL, Integers, Randomiser, wanted_alpha0
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids, strips
+from barrow.spaces.space import Floats, Ids, strips
 
 MOST_ENTRIES = 2**22
 """The largest matrix: its tight alpha0 looks at all pairs of rows."""
@@ -122,26 +122,26 @@ class MatrixRandomiser(Randomiser):
         """The labels of the columns."""
         return self._labels
 
-    def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
+    def from_items(self, ids: ArrayLike, *, source: RandomSource | None = None) -> Ids:
         """One report for each item: 62 random bits against the cumulative weights of its row."""
         items = self.space._ids(ids).ravel()
-        drawn = (checked_source(source).words(len(items)) >> np.uint64(2)).astype(np.int64)
-        found = np.zeros(len(items), dtype=np.int64)
+        sample = (checked_source(source).words(len(items)) >> np.uint64(2)).astype(np.int64)
+        result = np.zeros(len(items), dtype=np.int64)
         for x in np.unique(items):
             here = items == x
-            found[here] = np.searchsorted(self._cumulative[x], drawn[here], side="right")
-        return found
+            result[here] = np.searchsorted(self._cumulative[x], sample[here], side="right")
+        return result
 
-    def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """A tree of exact binomials for each item that occurs, a block of rows at a time."""
         held = self._item_counts(counts)
         rows = np.flatnonzero(held)
-        found = np.zeros(self.reports, dtype=np.int64)
+        result = np.zeros(self.reports, dtype=np.int64)
         step = max(1, _BLOCK_ENTRIES // self.reports)
         for start in range(0, len(rows), step):
             some = rows[start : start + step]
-            found += exact_multinomials(held[some], self.weights[some], source=source).sum(axis=0)
-        return found
+            result += exact_multinomials(held[some], self.weights[some], source=source).sum(axis=0)
+        return result
 
     def weight_rows(self) -> list[list[int]] | None:
         """The rows of the matrix."""
@@ -151,10 +151,10 @@ class MatrixRandomiser(Randomiser):
         """The expected distance from each item to its report; None where reports are no items."""
         if not self._square:
             return None
-        found = np.zeros(self.space.items)
+        result = np.zeros(self.space.items)
         for rows, block in strips(self.space):
-            found[rows] = (self.weights[rows].astype(np.float64) / TOTAL * block).sum(axis=1)
-        return found
+            result[rows] = (self.weights[rows].astype(np.float64) / TOTAL * block).sum(axis=1)
+        return result
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data, with the whole weights."""

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.noise import Source, uniform_below
+from barrow.noise import RandomSource, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down
-from barrow.randomisers.base import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
 from barrow.randomisers.claim import LOG_ERROR, log_rate_upper
 from barrow.randomisers.family import even_clusters
 from barrow.randomisers.pooled import PooledStops
+from barrow.randomisers.randomiser import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
 from barrow.randomisers.shape import Shape, star_shape, tree_shape
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids, strips
+from barrow.spaces.space import Floats, Ids, strips
 
 _HALVINGS = 30
 _BACK = (2.0**-50, 2.0**-46, 2.0**-40, 2.0**-30)
@@ -85,7 +85,7 @@ class MixtureRandomiser(Randomiser):
         part at v. Floats leave out what cannot be the largest; balls decide among the rest, rounding up.
         """
         logs = np.array([math.log(level.numerator / level.denominator) for level in self._levels])
-        found: list[tuple[Floats, Floats, Ids, Ids, list[Fraction]]] = []
+        results: list[tuple[Floats, Floats, Ids, Ids, list[Fraction]]] = []
         for depth in range(len(self._paths) - 1):
             nodes, below = self._paths[depth], self._paths[depth + 1]
             inner = np.flatnonzero(below >= 0)
@@ -95,19 +95,19 @@ class MixtureRandomiser(Randomiser):
             floats = np.array([rounded[id(d)] for d in away])
             gain, error = logs[leaves] - logs[nodes], 4.0 * LOG_ERROR
             upper = (gain + error) / floats * (1.0 + 2.0**-45)
-            found.append((upper, (gain - error) / floats * (1.0 - 2.0**-45), leaves, nodes, away))
-        if not found:
+            results.append((upper, (gain - error) / floats * (1.0 - 2.0**-45), leaves, nodes, away))
+        if not results:
             return Fraction(math.nextafter(0.0, math.inf))
-        reached = max(float(lower.max()) for _, lower, *_ in found)
+        reached = max(float(lower.max()) for _, lower, *_ in results)
         # The same fractions are mostly the same objects, which are far quicker to tell apart.
         alike = {
             (id(self._levels[leaves[i]]), id(self._levels[nodes[i]]), id(away[i])): (leaves[i], nodes[i], away[i])
-            for upper, _, leaves, nodes, away in found
+            for upper, _, leaves, nodes, away in results
             for i in np.flatnonzero(upper >= reached).tolist()
         }
-        rivals = {(self._levels[x] / self._levels[u], distance) for x, u, distance in alike.values()}
-        claim = max(log_rate_upper(ratio, distance) for ratio, distance in rivals)
-        if claim > max(float(upper.max()) for upper, *_ in found) or claim < reached:
+        pairs = {(self._levels[x] / self._levels[u], distance) for x, u, distance in alike.values()}
+        claim = max(log_rate_upper(ratio, distance) for ratio, distance in pairs)
+        if claim > max(float(upper.max()) for upper, *_ in results) or claim < reached:
             raise ParameterError(
                 "The logarithms of this machine are less accurate than the claim's proof assumes.",
                 allowed="logarithms within 4 units in the last place",
@@ -119,13 +119,13 @@ class MixtureRandomiser(Randomiser):
         """For each leaf, node above it and child of the node above the leaf: a lower bound on the way to the others."""
         depths, (_, outside) = self.shape.depths, self.shape.partings
         known: dict[tuple[int, int, Fraction], Fraction] = {}
-        found = []
+        results = []
         for x, u, c in zip(leaves.tolist(), nodes.tolist(), children.tolist(), strict=True):
             key = (u, c, depths[x])
             if key not in known:
                 known[key] = self._apart(x, u, outside[u, c])
-            found.append(known[key])
-        return found
+            results.append(known[key])
+        return results
 
     def _apart(self, leaf: int, node: int, other: Fraction) -> Fraction:
         """A lower bound on the distance from a leaf to the leaves that part from it at ``node``."""
@@ -180,19 +180,19 @@ class MixtureRandomiser(Randomiser):
         times = math.lcm(*{p.denominator for row in rows for p in row})
         return [[int(p * times) for p in row] for row in rows]
 
-    def from_items(self, ids: ArrayLike, *, source: Source | None = None) -> Ids:
+    def from_items(self, ids: ArrayLike, *, source: RandomSource | None = None) -> Ids:
         """One report for each item: 62 random bits say where it stops, and then one item below is drawn evenly."""
         items = self.space._ids(ids).ravel()
         origin = checked_source(source)
-        drawn = (origin.words(len(items)) >> np.uint64(2)).astype(np.int64)
+        sample = (origin.words(len(items)) >> np.uint64(2)).astype(np.int64)
         node = self._leaves[items].copy()
         for level in reversed(self._paths[:, items]):
-            stops = (level >= 0) & (drawn < self._through[level])
+            stops = (level >= 0) & (sample < self._through[level])
             node = np.where(stops, level, node)
         starts = self.shape.starts[node]
         return starts + uniform_below(self.shape.ends[node] - starts, source=origin)
 
-    def from_counts(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """Exact binomials for how many items stop at each node, then an even spread of each node's total."""
         held = self._item_counts(counts)
         origin = checked_source(source)
@@ -207,12 +207,12 @@ class MixtureRandomiser(Randomiser):
     def distortions(self) -> Floats:
         """The expected distance from each item to its report."""
         shape, k = self.shape, self.space.items
-        found = np.zeros(k)
+        result = np.zeros(k)
         if not shape.true_metric:
             moved = self.stops[0] / TOTAL
             for rows, block in strips(self.space):
-                found[rows] = moved * block.mean(axis=1)
-            return found
+                result[rows] = moved * block.mean(axis=1)
+            return result
         depths = np.array([float(d) for d in shape.depths])
         height = depths[self._leaves]
         sums = np.concatenate([[0.0], np.cumsum(height)])
@@ -227,8 +227,8 @@ class MixtureRandomiser(Randomiser):
             far[some] += number * (height[some] - 2.0 * depths[u]) + others
             inside[some], width[some] = u, shape.widths[u]
             stop = np.array(self.stops, dtype=np.float64)[u] / TOTAL
-            found[some] += stop * far[some] / shape.widths[u]
-        return np.minimum(found, 1.0)
+            result[some] += stop * far[some] / shape.widths[u]
+        return np.minimum(result, 1.0)
 
 
 def gkrr(space: Space, alpha0: Exact) -> MixtureRandomiser:
@@ -273,26 +273,26 @@ def randomised_response(space: Space, alpha0: Exact) -> MixtureRandomiser:
     return _fitted("response", space, shape, alpha0)
 
 
-def _fitted(kind: str, space: Space, shape: Shape, asked: Exact) -> MixtureRandomiser:
+def _fitted(kind: str, space: Space, shape: Shape, request: Exact) -> MixtureRandomiser:
     """The channel with the largest slope whose tight alpha0 is at most ``alpha0``."""
     if space.items == 1:
         return MixtureRandomiser(space, shape, [TOTAL], kind)
-    alpha0 = wanted_alpha0(asked)
+    alpha0 = wanted_alpha0(request)
     target = high = float_down(alpha0)
     for back in _BACK:
         slope = target * (1.0 - back)
-        made = MixtureRandomiser(space, shape, _stops(space, shape, slope), kind)
-        if made.alpha0_upper <= alpha0:
-            return made
+        built = MixtureRandomiser(space, shape, _stops(space, shape, slope), kind)
+        if built.alpha0_upper <= alpha0:
+            return built
         high = slope
-        if made.alpha0_upper > alpha0 * (1 + Fraction(_BACK[-1])):  # not a matter of rounding
+        if built.alpha0_upper > alpha0 * (1 + Fraction(_BACK[-1])):  # not a matter of rounding
             break
     low, best = 0.0, None
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
-        made = MixtureRandomiser(space, shape, _stops(space, shape, middle), kind)
-        if made.alpha0_upper <= alpha0:
-            low, best = middle, made
+        built = MixtureRandomiser(space, shape, _stops(space, shape, middle), kind)
+        if built.alpha0_upper <= alpha0:
+            low, best = middle, built
         else:
             high = middle
     if best is None:

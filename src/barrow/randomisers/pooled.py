@@ -17,8 +17,8 @@ from barrow.noise.counts.binomial import binomials, binomials_and_poisson
 from barrow.noise.counts.cascade import Cascade
 from barrow.noise.counts.chances import Chances
 from barrow.noise.counts.uniform_int import MOST
-from barrow.noise.source import Source
-from barrow.randomisers.base import TOTAL, Integers
+from barrow.noise.source import RandomSource
+from barrow.randomisers.randomiser import TOTAL, Integers
 from barrow.randomisers.shape import Shape
 
 Floats = NDArray[np.float64]
@@ -53,7 +53,7 @@ class PooledStops:
         stay = Chances.of(weights[leaves], np.full(len(leaves), TOTAL, dtype=np.uint64))
         return cls(tree, stay, chances, weights[inner] / TOTAL)
 
-    def draw(self, counts: Integers, source: Source) -> Integers:
+    def draw(self, counts: Integers, source: RandomSource) -> Integers:
         """The histogram of the reports on ``counts`` items of each kind."""
         tree = self.cascade
         # The first round of falling is drawn together with who stays, with rates from what is expected to stop.
@@ -65,9 +65,9 @@ class PooledStops:
             )
         stopping = (below[tree.starts + tree.widths] - below[tree.starts]) * self.share
         means = tree.means(tree.rates(stopping, variance=1.0))
-        found, drawn = binomials_and_poisson(counts, self.stay, means, source)
+        result, sample = binomials_and_poisson(counts, self.stay, means, source)
         left = np.zeros(len(tree.parents), dtype=np.int64)
-        left[tree.twigs] = (counts - found).take(tree.leaves)
+        left[tree.twigs] = (counts - result).take(tree.leaves)
         held = np.empty(len(tree.widths), dtype=np.int64)
         for depth in range(len(tree.spans) - 1, -1, -1):
             low, high = tree.spans[depth]
@@ -77,6 +77,6 @@ class PooledStops:
                 left[tree.branches[depth - 1]] = there - stopped
                 there = stopped
             held[low:high] = there
-        tree.hand_down(held, drawn, found)
-        tree.spread(held, found, source)
-        return found
+        tree.hand_down(held, sample, result)
+        tree.spread(held, result, source)
+        return result

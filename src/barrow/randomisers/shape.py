@@ -41,10 +41,10 @@ class Shape:
     @cached_property
     def leaves(self) -> Integers:
         """The node of each item."""
-        found = np.zeros(int(self.ends[0]), dtype=np.int64)
+        result = np.zeros(int(self.ends[0]), dtype=np.int64)
         single = np.flatnonzero(self.widths == 1)
-        found[self.starts[single]] = single
-        return found
+        result[self.starts[single]] = single
+        return result
 
     def paths(self) -> Integers:
         """Level by level from the root, the node on the way to each item; -1 below its leaf."""

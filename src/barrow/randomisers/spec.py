@@ -9,13 +9,13 @@ import numpy as np
 
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.numerics import Exact
-from barrow.randomisers.base import Randomiser
 from barrow.randomisers.exponential import exponential, planar_laplace
 from barrow.randomisers.family import even_clusters
 from barrow.randomisers.laplace import laplace
 from barrow.randomisers.mapped import MappedRandomiser
 from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, matrix_randomiser
 from barrow.randomisers.mixture import gkrr, randomised_response, tree_response
+from barrow.randomisers.randomiser import Randomiser
 from barrow.spaces import Space
 
 RANDOMISERS: dict[str, Callable[[Space, Exact], Randomiser]] = {

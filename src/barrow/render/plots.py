@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import singledispatch
+from functools import partial, singledispatch
+from html import escape
 from typing import Any
 
 from barrow.errors import ParameterError
@@ -13,13 +14,15 @@ from barrow.ledger import Ledger
 from barrow.ledger.table import Overview
 from barrow.numerics import float_down, float_up
 from barrow.planning import Comparison
-from barrow.policy import Kept, Policy, describe_change
-from barrow.questions import Plan
+from barrow.promises import Policy, Satisfied, describe_change
+from barrow.questions import Answer
+from barrow.questions.plan_text import plan_lines
+from barrow.questions.prices import charge, charges
 from barrow.render.figures import Figure, Step, bars, timeline
 from barrow.render.figures import bundle as figure_bundle
-from barrow.render.items import item_figure
+from barrow.render.item_figures import item_figure
 from barrow.render.promises import Change, belief_figure
-from barrow.render.values import values_figure
+from barrow.render.released import values_figure
 from barrow.spaces import Space
 from barrow.study import Release, Study
 
@@ -32,7 +35,7 @@ def plot(thing: object, **style: Any) -> Figure | None:
         thing: A release (its values), a study, a policy or a plan (what anyone can learn about one person), a ledger
             (what was spent), a comparison (the errors), or a space (with one value for each item).
         style: ``width`` in pixels; of a release also ``outline``, GeoJSON for a map instead of the bundled coasts; of
-            a space first the values, then what :func:`barrow.render.items.item_figure` takes.
+            a space first the values, then what :func:`barrow.render.item_figures.item_figure` takes.
 
     >>> from barrow.spaces import Discrete, Earth
     >>> plot(Policy(Earth(), ["1, 1000 mi, 0.2"])).title
@@ -59,9 +62,9 @@ def _(thing: Release, *, width: int = 720, outline: Any = None) -> Figure:
 
 @plot.register
 def _(thing: Policy, *, width: int = 720) -> Figure | None:
-    space, paid = thing.space, (row.epsilon_got for row in thing.kept)
+    space, paid = thing.space, (row.epsilon_got for row in thing.satisfied)
     return belief_figure(
-        _changes(thing.kept, paid, space),
+        _changes(thing.satisfied, paid, space),
         cost=lambda share, reach: thing.alpha_exact * share * reach,
         worst=thing.worst_epsilon,
         unit=space.unit,
@@ -74,22 +77,22 @@ def _(thing: Policy, *, width: int = 720) -> Figure | None:
 
 
 @plot.register
-def _(thing: Plan, *, width: int = 720) -> Figure | None:
-    space, promised = thing.space, thing.terms.policy.kept if thing.terms.promises else ()
+def _(thing: Answer, *, width: int = 720) -> Figure | None:
+    space = thing.terms.space
     return belief_figure(
-        _changes(promised, map(float_up, thing.charges()), space),
-        cost=None if thing.alpha is None else thing.charge,
+        _changes(thing.terms.satisfied, map(float_up, charges(thing)), space),
+        cost=None if thing.alpha is None else partial(charge, thing),
         worst=thing.worst_epsilon,
         unit=space.unit,
         diameter=space.diameter,
-        delta=thing.worst_delta,
+        delta=float(thing.guarantee.definition.delta_at(1)),
         snapping=space.snapping_upper * space.diameter,
         records=thing.terms.records,
         width=width,
     )
 
 
-def _changes(promised: Iterable[Kept], paid: Iterable[float], space: Space) -> list[Change]:
+def _changes(promised: Iterable[Satisfied], paid: Iterable[float], space: Space) -> list[Change]:
     """Promises in numbers, each with the epsilon that it gets."""
     return [
         Change(
@@ -111,9 +114,9 @@ def _(thing: Study, *, width: int = 720) -> Figure | None:
 @plot.register
 def comparison_figure(thing: Comparison, *, width: int = 720) -> Figure:
     """The error of every mechanism, the choice first."""
-    found = [(c.name, c.error) for c in thing.candidates]
-    found += [(f"user-level, ε = {float(r.epsilon):.3g}: {r.best.name}", r.error) for r in thing.rivals]
-    names, errors = zip(*(pair for pair in found if math.isfinite(pair[1])), strict=True)
+    results = [(c.name, c.error) for c in thing.candidates]
+    results += [(f"user-level, ε = {float(r.epsilon):.3g}: {r.best.name}", r.error) for r in thing.baselines]
+    names, errors = zip(*(pair for pair in results if math.isfinite(pair[1])), strict=True)
     return bars(names, errors, unit=thing.unit, title=f"Error: {thing.measure}", width=width)
 
 
@@ -136,7 +139,7 @@ def _(thing: Overview, *, width: int = 720) -> Figure | None:
     balance, limit = thing.balances[main], thing.balances[main].limit.loss
     if limit <= 0:
         return None
-    lines = [line for line in thing.lines if line.period == thing.period]
+    lines = list(thing.lines)
     if not thing.budget.promises:
         lines = [line for line in lines if line.account == balance.account]
     total, steps = Fraction(0), []
@@ -159,6 +162,13 @@ def bundle(thing: object) -> dict[str, str]:
     """
     html = getattr(thing, "_repr_html_", None)
     return figure_bundle(str(thing), plot(thing), "" if html is None else html())
+
+
+@bundle.register
+def _(thing: Answer) -> dict[str, str]:
+    rows = ((line[:10].strip(), line[10:].strip()) for line in plan_lines(thing) if line.strip())
+    cells = "".join(f"<tr><th align=left>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+    return figure_bundle(str(thing), plot(thing), f"<table>{cells}</table>")
 
 
 @bundle.register

@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from barrow.numerics import float_up
-from barrow.policy import RecordMap, odds_upper
-from barrow.render.figures import Curve, Figure, Kept, belief
+from barrow.promises import RecordMap, odds_upper
+from barrow.render.figures import BeliefBound, Curve, Figure, belief
 
 _DRAWN = (
     (Fraction(1), "everything"),
@@ -29,15 +29,15 @@ class Change:
         words: What had been different.
         share: Of one person's data.
         distance: How far elsewhere, in the space's unit.
-        asked: The epsilon that was promised.
-        kept: The epsilon that it gets, rounded up.
+        promised: The epsilon that was promised.
+        reached: The epsilon that it gets, rounded up.
     """
 
     words: str
     share: float
     distance: float
-    asked: float
-    kept: float
+    promised: float
+    reached: float
 
 
 def belief_figure(
@@ -82,5 +82,8 @@ def belief_figure(
             return odds_upper(min(float_up(epsilon), worst), delta)
 
         curves = [Curve(name, far, [odds(share, x) for x in far.tolist()]) for share, name in _DRAWN if share >= least]
-    kept = [Kept(c.words, c.distance, odds_upper(c.asked, delta), min(odds_upper(c.kept, delta), top)) for c in changes]
-    return belief(curves, kept, worst=top, unit=unit or "of the largest distance", width=width)
+    bounds = [
+        BeliefBound(c.words, c.distance, odds_upper(c.promised, delta), min(odds_upper(c.reached, delta), top))
+        for c in changes
+    ]
+    return belief(curves, bounds, worst=top, unit=unit or "of the largest distance", width=width)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats
+from barrow.spaces.space import DISTANCE_ERROR, Floats
 
 _ROUNDING = 0.25 * DISTANCE_ERROR
 """Decimal distances such as 0.1 + 0.2 against 0.3 miss the triangle inequality by rounding alone."""

@@ -75,7 +75,7 @@ def checked_unit(unit: str) -> str:
     return unit
 
 
-def made(kind: Callable[..., T], *args: Any, **options: Any) -> T:
+def build(kind: Callable[..., T], *args: Any, **options: Any) -> T:
     """What ``kind`` makes of plain data; an option that it does not have is refused with the nearest one."""
     check_options(kind.__name__, inspect.signature(kind).parameters, options)
     return kind(*args, **options)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import checked_unit, positive_number
-from barrow.spaces.geometry import Geometry, Lattice
+from barrow.spaces.geometry import BoxCells, Geometry
 from barrow.spaces.lattices import bits_for, checked_spacing, circle_axis, grid_graph
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import Formula, LabelIndex, Labels, Moments, Reads, Turn
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
 
 MOST_TURNS = 2.0**62
 """With ``unknown="nearest"`` a record may be this many turns away; farther off its place on the circle is not known."""
@@ -129,16 +129,16 @@ class Circle(Space):
         [6.0, 18.0]
         """
         shift = 0.0 if self.names is not None else 0.5
-        found: Floats = self.period * ((np.arange(self.items) + shift) / self.items)
-        found.setflags(write=False)
-        return found
+        values: Floats = self.period * ((np.arange(self.items) + shift) / self.items)
+        values.setflags(write=False)
+        return values
 
     @cached_property
     def geometry(self) -> Geometry:
         """Equal steps round the circle, of circumference 2: the turn from 0 to the period."""
         if self.size is None:
             return Geometry(periodic=True, located=lambda: self.points)
-        turn = Lattice(np.array([0.0]), np.array([self.period]), (self.size,), full=self.names is None)
+        turn = BoxCells(np.array([0.0]), np.array([self.period]), (self.size,), full=self.names is None)
         gaps = np.full(self.size, 2.0 / self.size)
         return Geometry(gaps=gaps, periodic=True, lattice=turn, located=lambda: self.points)
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import whole
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import made, positive_number
+from barrow.spaces.checks import build, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry, TreeEdges, ones
 from barrow.spaces.records import LabelIndex
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -147,4 +147,4 @@ class Clustered(LabelledSpace):
             shape = rest.pop("shape")
             return cls.grid(int(shape[0]), int(shape[1]), **rest)
         clusters = {c["name"]: c["labels"] for c in rest.pop("clusters")}
-        return made(cls, clusters, **rest)
+        return build(cls, clusters, **rest)

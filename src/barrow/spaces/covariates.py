@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Space
+from barrow.spaces.augmented import base_space
 from barrow.spaces.checks import finite_array
 from barrow.spaces.embedding import Embedding, Metric
-from barrow.spaces.one_more import base_space
 from barrow.spaces.records import LabelIndex
+from barrow.spaces.space import Floats, Space
 
 
 class Covariates(Embedding):

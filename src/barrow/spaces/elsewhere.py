@@ -18,13 +18,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Ids, Space, Unknown
-from barrow.spaces.checks import made
+from barrow.spaces.augmented import AugmentedSpace
+from barrow.spaces.checks import build
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.line import Line
-from barrow.spaces.one_more import OneMore
 from barrow.spaces.records import Outside
+from barrow.spaces.space import Floats, Ids, Space, Unknown
+from barrow.spaces.spec import space_from_spec
 from barrow.spaces.sphere import EARTH_RADIUS_KM
 
 _DOWN = 1.0 - 2.0**-30
@@ -32,7 +33,7 @@ _DOWN = 1.0 - 2.0**-30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Elsewhere(OneMore):
+class Elsewhere(AugmentedSpace):
     """The items of a space, and one for everything outside it.
 
     Args:
@@ -125,9 +126,7 @@ class Elsewhere(OneMore):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Elsewhere:
         """The space that ``spec`` describes."""
-        from barrow.spaces.spec import space_from_spec
-
-        return made(cls, **{**spec, "inner": space_from_spec(spec["inner"])})
+        return build(cls, **{**spec, "inner": space_from_spec(spec["inner"])})
 
 
 def _edges_on_earth(earth: Earth) -> Floats:
@@ -139,19 +138,19 @@ def _edges_on_earth(earth: Earth) -> Floats:
     south, west, north, east = earth.box
     lat, lon = earth.points[:, 0], earth.points[:, 1]
     round_the_earth = east - west >= 360.0
-    found = []
+    results = []
     if not (round_the_earth and south <= -90.0):
-        found.append(np.radians(lat - south))
+        results.append(np.radians(lat - south))
     if not (round_the_earth and north >= 90.0):
-        found.append(np.radians(north - lat))
+        results.append(np.radians(north - lat))
     for side in () if round_the_earth else (west, east):
         turn = np.abs(lon - side)
         turn = np.radians(np.minimum(np.minimum(turn, 360.0 - turn), 90.0))  # beyond 90 degrees a pole is nearest
         across = np.cos(np.radians(lat)) * np.sin(turn)
         along = np.hypot(np.sin(np.radians(lat)), np.cos(np.radians(lat)) * np.cos(turn))
-        found.append(np.arctan2(across, along))
-    if not found:
+        results.append(np.arctan2(across, along))
+    if not results:
         raise ParameterError(
             "The box is the whole Earth, so nothing lies outside.", allowed="a smaller box", fix="outside='error'"
         )
-    return np.asarray(np.min(found, axis=0) * EARTH_RADIUS_KM, dtype=np.float64)
+    return np.asarray(np.min(results, axis=0) * EARTH_RADIUS_KM, dtype=np.float64)

@@ -11,14 +11,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, strips
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, rounded_points
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import LabelIndex
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, strips
 from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph, star_graph
 
 Metric = Literal["euclidean", "angular"]
@@ -154,11 +155,12 @@ class Embedding(LabelledSpace):
 
     def block(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None) -> Floats:
         """The matrix of distances between ``rows`` and ``columns``, by differences and not by inner products."""
-        from scipy.spatial.distance import cdist
-
         x = self.points if rows is None else self.points[self._ids(rows)]
         y = self.points if columns is None else self.points[self._ids(columns)]
-        return self._normalised(cdist(x, y), cdist(x, -y) if self.metric == "angular" else None)
+        return self._normalised(
+            heavy.spatial.distance.cdist(x, y),
+            heavy.spatial.distance.cdist(x, -y) if self.metric == "angular" else None,
+        )
 
     def _normalised(self, apart: Floats, along: Floats | None) -> Floats:
         if along is not None:
@@ -195,9 +197,7 @@ class Embedding(LabelledSpace):
         """At most the distance of each item to its nearest neighbour: by a search tree, or by products of vectors."""
         everyone, width = np.arange(self.size), self.points.shape[1]
         if width <= 8:
-            from scipy.spatial import cKDTree
-
-            nearest = np.asarray(cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
+            nearest = np.asarray(heavy.spatial.cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
             return self.distance(everyone, nearest) * (1.0 - 2.0 * DISTANCE_ERROR)
         around = self.points - self.points.mean(axis=0)
         around /= float(np.abs(around).max())
@@ -208,9 +208,9 @@ class Embedding(LabelledSpace):
             if doubtful.size == 0:
                 break
             nearest, off = _nearest(around, doubtful, precision)
-            found = ((around[doubtful] - around[nearest]) ** 2).sum(axis=1)
+            result = ((around[doubtful] - around[nearest]) ** 2).sum(axis=1)
             # Squares are off by less than ``off``: another item may be nearer by twice that, in the square.
-            loss = 2.0 * off / np.maximum(found, 1e-300)
+            loss = 2.0 * off / np.maximum(result, 1e-300)
             apart = np.asarray(self.distance(doubtful, nearest), dtype=np.float64)
             near[doubtful] = apart * np.sqrt(np.maximum(0.0, 1.0 - loss))
             doubtful = doubtful[loss > most]

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
-from barrow.spaces.geometry import Geometry, Lattice
+from barrow.spaces.geometry import BoxCells, Geometry
 from barrow.spaces.lattices import (
     bits_for,
     checked_spacing,
@@ -22,7 +22,8 @@ from barrow.spaces.lattices import (
     rounded_points,
 )
 from barrow.spaces.neighbours import NeighbourGraph
-from barrow.spaces.records import Axis, Ball, Cells, Formula, Reads, into_ball
+from barrow.spaces.records import AxisCells, Ball, CellAxis, Formula, Reads, into_ball
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.spanners import MOST_CERTIFIED, certified_graph
 
 _MOST_CELLS = 10**8
@@ -188,7 +189,7 @@ class Euclidean(Space):
         suited = ("planar_laplace", "laplace", "exponential")
         if self.step is None:
             return Geometry(located=lambda: self.points, flat=True, randomisers=suited)
-        cells = Lattice(self.low, self.high, self.shape, full=self.center is None)
+        cells = BoxCells(self.low, self.high, self.shape, full=self.center is None)
         return Geometry(lattice=cells, located=lambda: self.points, flat=True, randomisers=suited)
 
     def label(self, item: int) -> str:
@@ -223,7 +224,7 @@ class Euclidean(Space):
         ball = None
         if self.center is not None and self.radius is not None and self._cell_ids is not None:
             ball = Ball(self.center, self.radius, FARTHEST, self._cell_ids)
-        return Cells(tuple(Axis(low, high, low, scale, count) for low, high, scale, count in sides), ball=ball)
+        return AxisCells(tuple(CellAxis(low, high, low, scale, count) for low, high, scale, count in sides), ball=ball)
 
     @property
     def metric_name(self) -> str:
@@ -244,8 +245,8 @@ class Euclidean(Space):
     def corners(self) -> tuple[Floats, Floats]:
         """Of the cells, which reach beyond a ball at its rim."""
         lower, upper = self._cell_corners
-        kept = slice(None) if self._cell_ids is None else self._cell_ids >= 0
-        return lower[kept], upper[kept]
+        inside = slice(None) if self._cell_ids is None else self._cell_ids >= 0
+        return lower[inside], upper[inside]
 
     @cached_property
     def least_distance_lower(self) -> float:
@@ -253,9 +254,7 @@ class Euclidean(Space):
         if self.items == 1:
             return 1.0
         if self.center is not None:
-            from scipy.spatial import cKDTree
-
-            near = np.asarray(cKDTree(self.points).query(self.points, k=2)[0])
+            near = np.asarray(heavy.spatial.cKDTree(self.points).query(self.points, k=2)[0])
             return float(near[:, 1].min() / self._diameter) * (1.0 - 2.0**-40)
         widths = ((self.high - self.low) / np.array(self.shape))[np.array(self.shape) > 1]
         return float(widths.min() / self._diameter) * (1.0 - 2.0**-30) * (1.0 - DISTANCE_ERROR)

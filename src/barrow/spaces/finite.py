@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.geometry import Geometry, TreeEdges, ones
 from barrow.spaces.records import Formula, LabelIndex, Labels
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
 
 
 @dataclass(frozen=True, eq=False, repr=False)

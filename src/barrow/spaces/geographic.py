@@ -11,13 +11,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError, reading
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import positive_number
 from barrow.spaces.geometry import Box, Geometry
 from barrow.spaces.latitudes import latitude_graph
 from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
-from barrow.spaces.records import Formula, Reads, Rows
+from barrow.spaces.records import Formula, LatitudeRows, Reads
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, box_diameter_upper, great_circle
 
 _MOST_CELLS = 10**8
@@ -187,7 +187,7 @@ class Earth(Space):
     @property
     def formula(self) -> Formula:
         """Rows of latitude and their columns."""
-        return Rows(self.box, self.rows)
+        return LatitudeRows(self.box, self.rows)
 
     @property
     def metric_name(self) -> str:

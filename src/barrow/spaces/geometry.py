@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
-    from barrow.spaces.base import Space
+    from barrow.spaces.space import Space
 
 Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ Pairs = tuple[Ids, Ids, int, Floats]
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
+class BoxCells:
     """The cells of a box, with distances of the Euclidean norm; of a circle, cut open.
 
     Attributes:
@@ -86,6 +86,7 @@ class Geometry:
     Attributes:
         tree: The edges of which all distances are lengths of ways, so that histograms have closed forms.
         gaps: From each item to the next, normalised, where all distances are lengths of ways along these gaps.
+        paths: Tails, heads and normalised lengths of the edges of which all distances are shortest paths.
         periodic: Whether halfway between two places is not one place: circles, and the Earth.
         lattice: The grid along straight axes, or round a circle, whose cells the items are.
         located: Gives the points of all items, where they have any.
@@ -106,8 +107,9 @@ class Geometry:
 
     tree: TreeEdges | None = None
     gaps: Floats | None = None
+    paths: tuple[Ids, Ids, Floats] | None = None
     periodic: bool = False
-    lattice: Lattice | None = None
+    lattice: BoxCells | None = None
     located: Callable[[], Floats] | None = None
     known_places: bool = True
     axes: tuple[str, ...] = ("x", "y", "z", "u", "v", "w")
@@ -146,8 +148,8 @@ class Geometry:
     @cached_property
     def points(self) -> Floats:
         """The points of all items, a row each."""
-        found = np.asarray(() if self.located is None else self.located(), dtype=np.float64)
-        return found.reshape(len(found), -1)
+        result = np.asarray(() if self.located is None else self.located(), dtype=np.float64)
+        return result.reshape(len(result), -1)
 
     @property
     def places(self) -> Floats | None:

@@ -10,15 +10,15 @@ from functools import singledispatch
 
 import numpy as np
 
-from barrow.spaces.base import Floats, Ids, Space
+from barrow.spaces.augmented import AugmentedSpace, NoRecords
 from barrow.spaces.circle import Circle
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.lattices import mean_to_middle
 from barrow.spaces.line import Line
-from barrow.spaces.one_more import NoRecords, OneMore
 from barrow.spaces.product import Product
+from barrow.spaces.space import Floats, Ids, Space
 from barrow.spaces.sphere import EARTH_RADIUS_KM
 
 
@@ -66,22 +66,22 @@ def _(space: Earth, most: int) -> tuple[Space, Ids]:
 def _(space: Product, most: int) -> tuple[Space, Ids] | None:
     by_size = sorted(range(len(space.parts)), key=lambda i: -space.parts[i].items)
     for i in by_size:
-        found = coarser(space.parts[i], max(1, most * space.parts[i].items // space.items))
-        if found is not None:
-            parts = [found[0] if j == i else part for j, part in enumerate(space.parts)]
+        result = coarser(space.parts[i], max(1, most * space.parts[i].items // space.items))
+        if result is not None:
+            parts = [result[0] if j == i else part for j, part in enumerate(space.parts)]
             large = Product(parts, weights=space.weights)
             split = list(space._split(np.arange(space.items)))
-            split[i] = found[1][split[i]]
+            split[i] = result[1][split[i]]
             return large, np.asarray(np.ravel_multi_index(tuple(split), large._shape))
     return None
 
 
 @coarser.register
 def _(space: NoRecords, most: int) -> tuple[Space, Ids] | None:
-    found = coarser(space.inner, most)
-    if found is None:
+    result = coarser(space.inner, most)
+    if result is None:
         return None
-    return NoRecords(found[0], distance=space.no_records_distance), np.append(found[1], found[0].items)
+    return NoRecords(result[0], distance=space.no_records_distance), np.append(result[1], result[0].items)
 
 
 @singledispatch
@@ -149,7 +149,7 @@ def _(space: Product) -> Floats:
 
 
 @snapping_means.register
-def _(space: OneMore) -> Floats:
+def _(space: AugmentedSpace) -> Floats:
     """As inside, and nothing for the one more."""
     return np.append(snapping_means(space.inner), 0.0)
 
@@ -214,10 +214,16 @@ def may_be_whole(space: Space) -> str:
     >>> may_be_whole(Line(0, 9, step=1)), may_be_whole(Circle.weekdays())
     ('whole numbers', 'names of days')
     """
-    held = space.records_space
-    if isinstance(held, Line):
-        return "whole numbers" if held.step == 1.0 and not held.cells and not held.whole else ""
-    return "names of days" if isinstance(held, Circle) and held.names is not None and held.snaps else ""
+    records_space = space.records_space
+    if isinstance(records_space, Line):
+        return (
+            "whole numbers" if records_space.step == 1.0 and not records_space.cells and not records_space.whole else ""
+        )
+    return (
+        "names of days"
+        if isinstance(records_space, Circle) and records_space.names is not None and records_space.snaps
+        else ""
+    )
 
 
 def numbered(space: Space) -> str:

@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError, optional_library
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Unknown
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry
 from barrow.spaces.latitudes import scattered_graph
 from barrow.spaces.lattices import checked_spacing
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.records import LabelIndex, Reads, private_numbers
-from barrow.spaces.spanners import MOST_CERTIFIED, spanner_graph
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Unknown
+from barrow.spaces.spanners import MOST_CERTIFIED, nearest_distances, spanner_graph
 from barrow.spaces.sphere import EARTH_RADIUS_KM, HALF_CIRCUMFERENCE_KM, great_circle
 
 _h3 = partial(optional_library, "h3", extra="geo", purpose="H3 cells")
@@ -118,8 +118,6 @@ class Hexagons(LabelledSpace):
     @cached_property
     def least_distance_lower(self) -> float:
         """The least distance of two centres, over all pairs."""
-        from barrow.spaces.spanners import nearest_distances
-
         return min(1.0, float(nearest_distances(self).min())) * (1.0 - DISTANCE_ERROR)
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:

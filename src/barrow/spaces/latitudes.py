@@ -13,9 +13,10 @@ import math
 
 import numpy as np
 
-from barrow.spaces.base import Floats, Ids
+from barrow import heavy
 from barrow.spaces.lattices import SAFE, Axis, bits_for, grid_weights, lattice, line_axis, rounded_axis, stretch_upper
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.space import Floats, Ids
 from barrow.spaces.sphere import EARTH_RADIUS_KM
 
 WIDEST = 159.0
@@ -119,12 +120,10 @@ def _wrong_way(rows: Floats, up: Axis) -> float:
 
 def _with_poles(graph: NeighbourGraph, shape: tuple[int, int], south: float, north: float) -> NeighbourGraph:
     """One node at each pole, joined to every node of the outermost rows; nobody's items are there."""
-    from scipy.sparse import csr_array, hstack
-
     columns, last = np.arange(shape[1]), (shape[0] - 1) * shape[1]
     weights = graph.weights
     if weights is not None:
-        weights = csr_array(hstack([weights, csr_array((weights.shape[0], 2))]))
+        weights = heavy.sparse.csr_array(heavy.sparse.hstack([weights, heavy.sparse.csr_array((weights.shape[0], 2))]))
     return NeighbourGraph(
         graph.nodes + 2,
         np.concatenate([graph.tails, columns, last + columns]),

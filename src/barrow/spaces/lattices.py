@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces.checks import positive_number
 from barrow.spaces.neighbours import WEIGHT_BITS, Floats, Ints, NeighbourGraph
@@ -50,15 +51,15 @@ class Axis:
 
     def weights(self, items: Ints) -> Any:
         """(items, nodes): what each node carries of the points ``items``, as integers with sum 2^bits."""
-        from scipy.sparse import csr_array
-
         first, share = self.places[items] >> self.bits, self.places[items] & (2**self.bits - 1)
         rows = np.arange(len(items))
         ends = np.concatenate([first, (first + 1) % max(self.nodes, 1)])
         data = np.concatenate([2**self.bits - share, share])
-        kept = data > 0
+        positive = data > 0
         shape = (len(items), self.nodes)
-        return csr_array((data[kept], (np.concatenate([rows, rows])[kept], ends[kept])), shape=shape)
+        return heavy.sparse.csr_array(
+            (data[positive], (np.concatenate([rows, rows])[positive], ends[positive])), shape=shape
+        )
 
 
 def intervals(extent: float, spacing: float | None, points: int) -> int:
@@ -239,21 +240,19 @@ def grid_weights(axes: Sequence[Axis], index: Sequence[Ints]) -> Any:
         )
         if (at == np.arange(nodes)).all():
             return None
-    found, bits = None, 0
+    result, bits = None, 0
     for axis, rows in zip(axes, index, strict=True):
         here = axis.weights(np.asarray(rows))
-        found = here if found is None else rows_product(found, here)
+        result = here if result is None else rows_product(result, here)
         bits += axis.bits
-    assert found is not None  # there is at least one axis  # noqa: S101
-    weights = found.astype(np.float64)
+    assert result is not None  # there is at least one axis  # noqa: S101
+    weights = result.astype(np.float64)
     weights.data = np.ldexp(weights.data, -bits)
     return weights
 
 
 def rows_product(left: Any, right: Any) -> Any:
     """Row by row, the products of all entries of two sparse arrays: columns (a, b) are numbered a * width + b."""
-    from scipy.sparse import csr_array
-
     left, right = left.tocsr(), right.tocsr()
     a, b = np.diff(left.indptr), np.diff(right.indptr)
     each = a * b
@@ -263,7 +262,7 @@ def rows_product(left: Any, right: Any) -> Any:
     second = right.indptr[rows] + within % b[rows]
     data = left.data[first] * right.data[second]
     columns = left.indices[first].astype(np.int64) * right.shape[1] + right.indices[second]
-    return csr_array((data, (rows, columns)), shape=(left.shape[0], left.shape[1] * right.shape[1]))
+    return heavy.sparse.csr_array((data, (rows, columns)), shape=(left.shape[0], left.shape[1] * right.shape[1]))
 
 
 def rounded_points(points: Floats, spacing: float, least: float, bits: int) -> tuple[list[Axis], list[Ints], float]:

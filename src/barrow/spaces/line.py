@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
-from barrow.spaces.geometry import Geometry, Lattice
-from barrow.spaces.records import Axis, Cells, Formula, Moments, Reached, Reads
+from barrow.spaces.geometry import BoxCells, Geometry
+from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, line_axis
+from barrow.spaces.records import AxisCells, CellAxis, Formula, Moments, Reached, Reads
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
 
 if TYPE_CHECKING:
     from barrow.spaces.neighbours import NeighbourGraph
@@ -191,12 +192,12 @@ class Line(Space):
             return Reached(self.low, self.high, (self.points[1:] + self.points[:-1]) / 2.0)
         start = self.low if self.cells else self.low - float(self.step or 0.0) / 2.0
         scale = self.items / (self.high - self.low) if self.cells else 1.0 / float(self.step or 1.0)
-        return Cells((Axis(self.low, self.high, start, scale, self.items),), whole=self.whole)
+        return AxisCells((CellAxis(self.low, self.high, start, scale, self.items),), whole=self.whole)
 
     @cached_property
     def geometry(self) -> Geometry:
         """A path from point to point, and one axis from low to high."""
-        axis = Lattice(np.array([self.low]), np.array([self.high]), (len(self.points),), full=self.cells)
+        axis = BoxCells(np.array([self.low]), np.array([self.high]), (len(self.points),), full=self.cells)
         gaps = np.diff(self.points) / self.diameter
         return Geometry(gaps=gaps, lattice=axis if self.size else None, located=self._located, flat=True)
 
@@ -237,8 +238,6 @@ class Line(Space):
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The path of the points, or of nodes at equal gaps; its distances are the line's."""
-        from barrow.spaces.lattices import bits_for, checked_spacing, grid_graph, line_axis
-
         axis = line_axis(self.points, checked_spacing(spacing, self.unit), bits_for(1))
         return grid_graph([axis], [1.0 / self.diameter], [np.arange(self.items)])
 

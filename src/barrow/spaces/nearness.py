@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import Floats, Space, Unknown
+from barrow.spaces.augmented import AugmentedSpace, NoRecords
 from barrow.spaces.checks import finite_array
 from barrow.spaces.circle import Circle
 from barrow.spaces.elsewhere import Elsewhere
@@ -19,9 +19,9 @@ from barrow.spaces.geometry import Pairs
 from barrow.spaces.line import Line
 from barrow.spaces.neighbours import near_pairs as pairs_of_points
 from barrow.spaces.network import Graph
-from barrow.spaces.one_more import NoRecords, OneMore
 from barrow.spaces.product import Product
 from barrow.spaces.scale import Scale
+from barrow.spaces.space import Floats, Space, Unknown
 from barrow.spaces.sphere import EARTH_RADIUS_KM, great_circle
 
 _FEW_ITEMS = 50
@@ -60,7 +60,7 @@ def _(space: Product) -> Pairs:
 
 
 @near_pairs.register
-def _(space: OneMore) -> Pairs:
+def _(space: AugmentedSpace) -> Pairs:
     """Those inside, and every item is joined to the one that is beside them all."""
     if space.inner.items > 1:
         tails, heads, nodes, lengths = near_pairs(space.inner)
@@ -83,9 +83,9 @@ def coordinates(space: Space) -> Floats:
     places = space.geometry.places
     if places is None:
         return np.arange(space.items, dtype=np.float64)[:, None]
-    found = np.asarray(places, dtype=np.float64).reshape(space.items, -1)
-    longest = float((found.max(axis=0) - found.min(axis=0)).max())
-    return found / longest if longest > 0.0 else found
+    result = np.asarray(places, dtype=np.float64).reshape(space.items, -1)
+    longest = float((result.max(axis=0) - result.min(axis=0)).max())
+    return result / longest if longest > 0.0 else result
 
 
 @coordinates.register
@@ -100,9 +100,9 @@ def _(space: Product) -> Floats:
 def _(space: NoRecords) -> Floats:
     """Those of the items, and one more for whether there are records, which counts most."""
     inside = coordinates(space.inner)
-    found = np.zeros((space.items, inside.shape[1] + 1))
-    found[:-1, :-1], found[-1, :-1], found[-1, -1] = inside, inside.mean(axis=0), 1e3
-    return found
+    result = np.zeros((space.items, inside.shape[1] + 1))
+    result[:-1, :-1], result[-1, :-1], result[-1, -1] = inside, inside.mean(axis=0), 1e3
+    return result
 
 
 @singledispatch

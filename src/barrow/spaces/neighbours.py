@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces.geometry import Floats, Ids, Pairs
 from barrow.spaces.sphere import unit_vectors
@@ -30,7 +31,7 @@ from barrow.spaces.sphere import unit_vectors
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from barrow.spaces.base import Space
+    from barrow.spaces.space import Space
 
 Ints = NDArray[np.int64]
 WEIGHT_BITS = 48
@@ -123,12 +124,10 @@ class NeighbourGraph:
         >>> NeighbourGraph(2, [0], [1], [1.0]).whole_weights.toarray().tolist() == [[2**48, 0], [0, 2**48]]
         True
         """
-        from scipy.sparse import csr_array, eye_array
-
         if self.weights is None:
-            return eye_array(self.nodes, dtype=np.int64, format="csr") * 2**WEIGHT_BITS
+            return heavy.sparse.eye_array(self.nodes, dtype=np.int64, format="csr") * 2**WEIGHT_BITS
         whole = np.rint(np.ldexp(self.weights.data, WEIGHT_BITS)).astype(np.int64)
-        return csr_array((whole, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
+        return heavy.sparse.csr_array((whole, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
 
     @cached_property
     def incidence(self) -> Any:
@@ -137,12 +136,10 @@ class NeighbourGraph:
         >>> NeighbourGraph(2, [0], [1], [1.0]).incidence.toarray().tolist()
         [[-1.0], [1.0]]
         """
-        from scipy.sparse import csr_array
-
         each = np.arange(self.edges)
         signs = np.repeat([-1.0, 1.0], self.edges)
         ends = np.concatenate([self.tails, self.heads])
-        return csr_array((signs, (ends, np.concatenate([each, each]))), shape=(self.nodes, self.edges))
+        return heavy.sparse.csr_array((signs, (ends, np.concatenate([each, each]))), shape=(self.nodes, self.edges))
 
     @cached_property
     def face_nodes(self) -> Ints:
@@ -179,24 +176,21 @@ class NeighbourGraph:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the graph: two graphs with the same digest are the same."""
-        found = hashlib.sha256(f"{self.nodes} {self.stretch} {self.weights is None}".encode())
+        result = hashlib.sha256(f"{self.nodes} {self.stretch} {self.weights is None}".encode())
         weights = self.whole_weights
         faces = np.zeros((0, 4), dtype=np.int64) if self.faces is None else self.faces
         for array, kind in (
             (self.tails, "<i8"), (self.heads, "<i8"), (self.lengths, "<f8"), (faces, "<i8"),
             (weights.indptr, "<i8"), (weights.indices, "<i8"), (weights.data, "<i8"),
         ):  # fmt: skip
-            found.update(f"{array.shape}".encode() + np.ascontiguousarray(array).astype(kind).tobytes())
-        return "sha256:" + found.hexdigest()
+            result.update(f"{array.shape}".encode() + np.ascontiguousarray(array).astype(kind).tobytes())
+        return "sha256:" + result.hexdigest()
 
 
 def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] | None = None) -> None:
     """Refuses a graph in several pieces, naming a node of each of two."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    joined = coo_array((np.ones(len(tails)), (tails, heads)), shape=(nodes, nodes)).tocsr()
-    pieces, part = connected_components(joined, directed=False)
+    joined = heavy.sparse.coo_array((np.ones(len(tails)), (tails, heads)), shape=(nodes, nodes)).tocsr()
+    pieces, part = heavy.sparse.csgraph.connected_components(joined, directed=False)
     if pieces > 1:
         other = int(np.argmax(part != part[0]))
         names = ("node 0", f"node {other}") if labels is None else (repr(labels[0]), repr(labels[other]))
@@ -209,14 +203,11 @@ def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] 
 
 def path_lengths(nodes: int, tails: Ints, heads: Ints, lengths: Floats, sources: Any = None) -> Floats:
     """Lengths of shortest paths from ``sources`` (all nodes by default) to every node."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import dijkstra
-
     low, high = np.minimum(tails, heads), np.maximum(tails, heads)
     order = np.lexsort((lengths, high, low))  # of edges with the same ends the shortest counts
     first = order[np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))]
-    matrix = coo_array((lengths[first], (low[first], high[first])), shape=(nodes, nodes)).tocsr()
-    return np.asarray(dijkstra(matrix, directed=False, indices=sources))
+    matrix = heavy.sparse.coo_array((lengths[first], (low[first], high[first])), shape=(nodes, nodes)).tocsr()
+    return np.asarray(heavy.sparse.csgraph.dijkstra(matrix, directed=False, indices=sources))
 
 
 def _bad(problem: str) -> ParameterError:
@@ -232,34 +223,30 @@ def near_pairs(space: Space) -> Pairs:
 
     On maps no path along them is more than 2.8 % too long.
     """
-    known, found = space.geometry, None
+    known, result = space.geometry, None
     grid = known.lattice
     if grid is not None and grid.full and known.gaps is None and grid.dimension <= 3:
-        found = _touching(grid.shape)
+        result = _touching(grid.shape)
     elif known.on_earth:
-        found = _near_on_earth(known.points)
-    if found is None:
+        result = _near_on_earth(known.points)
+    if result is None:
         graph = space.graph()
         if graph.weights is not None or graph.nodes != space.items:
             return graph.tails, graph.heads, graph.nodes, graph.lengths * float(graph.stretch)
-        found = graph.tails, graph.heads
-    return *found, space.items, np.asarray(space.distance(*found), dtype=np.float64)
+        result = graph.tails, graph.heads
+    return *result, space.items, np.asarray(space.distance(*result), dtype=np.float64)
 
 
 def _near_on_earth(points: Floats) -> tuple[Ids, Ids] | None:
     """All pairs of places (rows of latitude and longitude) within 2.4 of the usual gap; None if they fall apart."""
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-    from scipy.spatial import cKDTree
-
     at = unit_vectors(points)
-    tree = cKDTree(at)
+    tree = heavy.spatial.cKDTree(at)
     some = at[:: max(1, len(at) // 500)]
     gap = float(np.median(np.asarray(tree.query(some, k=min(4, len(at)))[0])[:, -1]))
     pairs = tree.query_pairs(2.4 * gap, output_type="ndarray").astype(np.int64)
     tails, heads = pairs[:, 0], pairs[:, 1]
-    links = coo_array((np.ones(len(tails)), (tails, heads)), shape=(len(at), len(at)))
-    return (tails, heads) if connected_components(links, directed=False)[0] == 1 else None
+    links = heavy.sparse.coo_array((np.ones(len(tails)), (tails, heads)), shape=(len(at), len(at)))
+    return (tails, heads) if heavy.sparse.csgraph.connected_components(links, directed=False)[0] == 1 else None
 
 
 def _touching(shape: tuple[int, ...]) -> tuple[Ids, Ids]:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids, Space
-from barrow.spaces.checks import checked_unit, made, positive_number
+from barrow.spaces.checks import build, checked_unit, positive_number
 from barrow.spaces.covariates import Covariates
 from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import SAFE, stretch_upper
 from barrow.spaces.neighbours import NeighbourGraph, check_connected, path_lengths
 from barrow.spaces.records import LabelIndex
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.spanners import MOST_CERTIFIED
 
 Edge = tuple[str, str, float]
@@ -112,8 +113,8 @@ class Graph(LabelledSpace):
     @cached_property
     def _paths(self) -> Floats:
         """All shortest paths, in units, the same both ways."""
-        found = self._from()
-        return np.minimum(found, found.T)
+        result = self._from()
+        return np.minimum(result, result.T)
 
     def _largest(self) -> float:
         if self.size <= MOST_CERTIFIED:
@@ -125,6 +126,11 @@ class Graph(LabelledSpace):
         middle = int(np.argmin(np.maximum(there, back)))
         return 2.0 * float(self._from([middle])[0].max()) * (1.0 + _SLACK)
 
+    @cached_property
+    def geometry(self) -> Geometry:
+        """Its edges: distances are shortest paths along them."""
+        return Geometry(paths=(self.tails, self.heads, self.lengths / self._diameter))
+
     def _distance(self, a: Ids, b: Ids) -> Floats:
         if self.size <= MOST_CERTIFIED:
             return np.asarray(self._paths[a, b] / self._diameter)
@@ -132,21 +138,21 @@ class Graph(LabelledSpace):
         if len(np.unique(b)) < len(np.unique(a)):
             a, b = b, a
         starts, which = np.unique(a, return_inverse=True)
-        found = np.zeros(a.shape)
+        result = np.zeros(a.shape)
         step = max(1, 2**24 // self.size)
         for begin in range(0, len(starts), step):
             rows = self._from(starts[begin : begin + step])
             here = (which.reshape(a.shape) >= begin) & (which.reshape(a.shape) < begin + step)
-            found[here] = rows[which.reshape(a.shape)[here] - begin, b[here]]
-        return found / self._diameter
+            result[here] = rows[which.reshape(a.shape)[here] - begin, b[here]]
+        return result / self._diameter
 
     def block(self, rows: ArrayLike | None = None, columns: ArrayLike | None = None) -> Floats:
         """The matrix of distances between ``rows`` and ``columns``: one search from each row."""
         if self.size <= MOST_CERTIFIED:
             return super().block(rows, columns)
         starts = np.arange(self.size) if rows is None else self._ids(rows)
-        found = self._from(starts)
-        return np.asarray(found if columns is None else found[:, self._ids(columns)]) / self._diameter
+        result = self._from(starts)
+        return np.asarray(result if columns is None else result[:, self._ids(columns)]) / self._diameter
 
     @property
     def distance_error(self) -> float:
@@ -175,7 +181,7 @@ class Graph(LabelledSpace):
         rest = dict(spec)
         if "edges" not in rest and ("vectors" in rest or "covariates" in rest):
             return Covariates.from_spec(rest)
-        return made(cls, [tuple(edge) for edge in rest.pop("edges")], **rest)
+        return build(cls, [tuple(edge) for edge in rest.pop("edges")], **rest)
 
 
 def _checked_edges(edges: Any) -> tuple[Edge, ...]:

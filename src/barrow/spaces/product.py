@@ -17,11 +17,12 @@ import numpy as np
 
 from barrow.errors import DataError, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down
-from barrow.spaces.base import Floats, Ids, Space, Unknown
 from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import SAFE, check_nodes, rows_product
 from barrow.spaces.neighbours import WEIGHT_BITS, Ints, NeighbourGraph
 from barrow.spaces.records import Reads
+from barrow.spaces.space import Floats, Ids, Space, Unknown
+from barrow.spaces.spec import space_from_spec
 
 Part = tuple[NeighbourGraph, Fraction, int, Ints]
 """A part's graph, its weight, its number of items, and the part's item of each item of the product."""
@@ -161,8 +162,8 @@ class Product(Space):
         >>> both.marginal(np.array([0.1, 0.2, 0.3, 0.4]), 0).round(9).tolist()
         [0.3, 0.7]
         """
-        found = np.asarray(shares, dtype=np.float64).reshape(self._shape)
-        return np.asarray(found.sum(axis=tuple(i for i in range(len(self.parts)) if i != part)))
+        result = np.asarray(shares, dtype=np.float64).reshape(self._shape)
+        return np.asarray(result.sum(axis=tuple(i for i in range(len(self.parts)) if i != part)))
 
     def _graph(self, spacing: Any) -> NeighbourGraph:
         """The product of the parts' graphs: one coordinate moves at a time, each at its weight."""
@@ -190,8 +191,6 @@ class Product(Space):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Product:
         """The space that ``spec`` describes."""
-        from barrow.spaces.spec import space_from_spec
-
         return cls([space_from_spec(part) for part in spec["parts"]], weights=spec.get("weights"))
 
 
@@ -246,7 +245,7 @@ def product_graph(parts: Sequence[Part]) -> NeighbourGraph:
 def _weights(parts: Sequence[Part]) -> Any:
     if all(graph.weights is None and graph.nodes == items for graph, _, items, _ in parts):
         return None
-    found, bits = None, 0
+    result, bits = None, 0
     for graph, _, items, index in parts:
         whole = graph.whole_weights[:items]
         # The largest power of two that divides all weights: products must stay whole multiples of 2^-48.
@@ -261,10 +260,10 @@ def _weights(parts: Sequence[Part]) -> Any:
                 fix="leave the spacing of all parts but one out",
             )
         rows = whole[index]
-        found = rows if found is None else rows_product(found, rows)
-    if found is None:
+        result = rows if result is None else rows_product(result, rows)
+    if result is None:
         return None
-    weights = found.astype(np.float64)
+    weights = result.astype(np.float64)
     weights.data = np.ldexp(weights.data, -bits)
     return weights
 

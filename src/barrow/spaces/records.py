@@ -74,9 +74,9 @@ class Moments:
 
     def labels(self, micros: Ids) -> NDArray[Any]:
         """The name of each moment's day, None where there is no moment."""
-        found = np.empty(len(micros), dtype=object)
-        found[:] = [None if x != x else self.names[int(x)] for x in self.numbers(micros).tolist()]
-        return found
+        result = np.empty(len(micros), dtype=object)
+        result[:] = [None if x != x else self.names[int(x)] for x in self.numbers(micros).tolist()]
+        return result
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Labels:
         return []
 
 
-class Axis(NamedTuple):
+class CellAxis(NamedTuple):
     """Cells of one width: number floor((x - start) * scale), at most the last one, for x from low to high."""
 
     low: float
@@ -157,10 +157,10 @@ class Ball:
 
 
 @dataclass(frozen=True)
-class Cells:
+class AxisCells:
     """Cells along each axis, numbered row by row; perhaps only whole numbers, or only what is inside a ball."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[CellAxis, ...]
     whole: bool = False
     ball: Ball | None = None
 
@@ -241,7 +241,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LatitudeRows:
     """Rows of latitude in a box on Earth, each cut into columns of its own number."""
 
     box: Box
@@ -272,7 +272,7 @@ class Rows:
         return [np.array(lines), np.array([west, east, *columns])]
 
 
-Inside = Labels | Cells | Reached | Turn | Rows
+Inside = Labels | AxisCells | Reached | Turn | LatitudeRows
 
 
 @dataclass(frozen=True)

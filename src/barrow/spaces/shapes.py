@@ -7,12 +7,12 @@ from functools import singledispatch
 import numpy as np
 
 from barrow.numerics.places import Places
-from barrow.spaces.base import Floats, Space
 from barrow.spaces.circle import Circle
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.line import Line
+from barrow.spaces.space import Floats, Space
 
 Corners = tuple[Floats, Floats]
 

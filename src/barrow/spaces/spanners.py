@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact, exact_text
-from barrow.spaces.base import Floats, Ids, Space, strips
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.space import Floats, Ids, Space, strips
 
 MOST_CERTIFIED = 2000
 """Items up to which all pairs are looked at; beyond, the star is used, which needs nearest neighbours only."""
@@ -107,8 +108,8 @@ def spanner_graph(space: Space, stretch: Exact | None = None) -> NeighbourGraph:
         wanted = _best_stretch(space, distances)
     if wanted is None:
         return star_graph(space)
-    found = greedy_spanner(distances, float(wanted))
-    return _divided(space, found.tails, found.heads, distances, found.paths)
+    result = greedy_spanner(distances, float(wanted))
+    return _divided(space, result.tails, result.heads, distances, result.paths)
 
 
 def certified_graph(space: Space, tails: Any, heads: Any) -> NeighbourGraph:
@@ -175,8 +176,8 @@ def _best_stretch(space: Space, distances: Floats) -> Fraction | None:
     judge = spanners[STRETCHES[0]]
     network = NeighbourGraph(len(sample), judge.tails, judge.heads, sample[judge.tails, judge.heads])
     errors: dict[Fraction | None, float] = {}
-    for t, found in spanners.items():
-        graph = _divided(space, found.tails, found.heads, sample, found.paths)
+    for t, result in spanners.items():
+        graph = _divided(space, result.tails, result.heads, sample, result.paths)
         errors[t] = simulated_error(network, graph.incidence, graph.lengths)
     # The star: the middle node carries no mass, so that its noise is spread over the items.
     near = np.where(np.eye(len(sample), dtype=bool), np.inf, sample).min(axis=1)
@@ -200,12 +201,9 @@ def simulated_error(network: NeighbourGraph, incidence: Any, lengths: Floats, dr
 
 def flow_cost(network: NeighbourGraph, difference: Floats) -> float:
     """The least cost of a flow along the edges that makes up ``difference``, whose sum is 0: W1 of the graph."""
-    from scipy.optimize import linprog
-    from scipy.sparse import hstack
-
-    both = hstack([network.incidence, -network.incidence]).tocsr()
+    both = heavy.sparse.hstack([network.incidence, -network.incidence]).tocsr()
     # One equation follows from the others; without it rounding cannot make them contradict each other.
-    found = linprog(
+    result = heavy.optimize.linprog(
         np.concatenate([network.lengths, network.lengths]), A_eq=both[1:], b_eq=difference[1:], method="highs"
     )
-    return float(found.fun or 0.0)
+    return float(result.fun or 0.0)

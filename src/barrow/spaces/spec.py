@@ -6,6 +6,7 @@ Spaces are plain data (TOML, JSON) or short names on the command line; distances
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from collections.abc import Callable, Mapping
@@ -15,9 +16,9 @@ from typing import Any
 from barrow.errors import ParameterError, nearest_name, plain_table, reading
 from barrow.numerics import Exact, exact, ungrouped
 from barrow.registry import Registry, declared, package_of
-from barrow.spaces.base import Space
+from barrow.spaces.augmented import base_space
 from barrow.spaces.checks import Written
-from barrow.spaces.one_more import base_space
+from barrow.spaces.space import Space
 
 _LONGEST = 10_000
 """Characters of a call; Python's own parser needs memory for every bracket and sign."""
@@ -68,7 +69,7 @@ SPACES: Registry[Space] = Registry(
         "graph": "barrow.spaces.network:Graph",
         "hexagons": "barrow.spaces.hexagons:Hexagons",
         "line": "barrow.spaces.line:Line",
-        "no_records": "barrow.spaces.one_more:NoRecords",
+        "no_records": "barrow.spaces.augmented:NoRecords",
         "product": "barrow.spaces.product:Product",
         "scale": "barrow.spaces.scale:Scale",
         "tree": "barrow.spaces.tree:Tree",
@@ -114,11 +115,11 @@ def cell_key(name: object) -> str:
     >>> cell_key("earth"), cell_key("hours"), cell_key("weekdays")
     ('cell', 'step', '')
     """
-    made: Any = _maker(str(name)) or SPACES.get(str(name))
-    if made is None:
+    built: Any = _maker(str(name)) or SPACES.get(str(name))
+    if built is None:
         return ""
-    key = _CELLS.get(getattr(made, "__self__", made).kind, "")
-    return key if key in inspect.signature(made).parameters else ""
+    key = _CELLS.get(getattr(built, "__self__", built).kind, "")
+    return key if key in inspect.signature(built).parameters else ""
 
 
 def space_from_spec(spec: Mapping[str, Any]) -> Space:
@@ -167,8 +168,6 @@ def parse_call(text: str) -> dict[str, Any] | None:
     >>> parse_call("density(bandwidth='5 km')"), parse_call("mean"), parse_call("os.system('x')")
     ({'kind': 'density', 'bandwidth': '5 km'}, {'kind': 'mean'}, None)
     """
-    import ast
-
     if len(text) > _LONGEST:
         return None
     try:
@@ -220,7 +219,7 @@ def parse_spec(text: str) -> dict[str, Any] | None:
 
 def _factors(text: str) -> list[str]:
     """The parts of ``A x B``: an x on its own, outside of brackets and quotes."""
-    found, depth, quote, start = [], 0, "", 0
+    results, depth, quote, start = [], 0, "", 0
     for i, sign in enumerate(text):
         if quote:
             quote = "" if sign == quote else quote
@@ -231,9 +230,9 @@ def _factors(text: str) -> list[str]:
         elif sign in ")]}":
             depth -= 1
         elif sign in "x×" and depth == 0 and text[i - 1 : i] == " " and text[i + 1 : i + 2] == " ":
-            found.append(text[start:i].strip())
+            results.append(text[start:i].strip())
             start = i + 1
-    return [*found, text[start:].strip()]
+    return [*results, text[start:].strip()]
 
 
 def _product(text: str, pieces: list[str]) -> dict[str, Any] | None:
@@ -342,10 +341,10 @@ def _of_parts(text: str, space: Space) -> Fraction:
     """The weighted sum of distances of the parts: each piece belongs to the part whose unit it has, or by its place."""
     pieces = [piece for piece in _AND.split(text) if piece]
     parts = space.geometry.parts
-    found: dict[int, Fraction] = {}
+    result: dict[int, Fraction] = {}
     for place, piece in enumerate(pieces):
         fitting = {i: q for i, (part, _) in enumerate(parts) if (q := _piece(piece, part)) is not None}
-        free = [i for i in fitting if i not in found]
+        free = [i for i in fitting if i not in result]
         at = place if place in free and len(pieces) == len(parts) else free[0] if len(free) == 1 else None
         if at is None:
             units = " and ".join(part.unit or "a share of the largest distance" for part, _ in parts)
@@ -356,8 +355,8 @@ def _of_parts(text: str, space: Space) -> Fraction:
                 allowed=f"a distance for each part, in {units}",
                 fix='"' + " and ".join(f"{part.diameter / 10:.6g} {part.unit}".strip() for part, _ in parts) + '"',
             )
-        found[at] = fitting[at]
-    total = sum((weight * found.get(i, Fraction(0)) for i, (_, weight) in enumerate(parts)), Fraction(0))
+        result[at] = fitting[at]
+    total = sum((weight * result.get(i, Fraction(0)) for i, (_, weight) in enumerate(parts)), Fraction(0))
     if total <= 0:
         raise ParameterError(
             f"The distance {text!r} is not above 0.", allowed="more than 0 in one part or more", fix='"anywhere"'
@@ -394,9 +393,9 @@ def _two_ways(distance: object, number: str, unit: str) -> ParameterError:
 
 
 def _wrong_unit(distance: object, unit: str, space: Space) -> ParameterError:
-    said = f"has the unit {unit!r}" if unit else "has no unit"
+    text = f"has the unit {unit!r}" if unit else "has no unit"
     return ParameterError(
-        f"The distance {distance} {said}, but the {space.kind} space measures in {space.unit or 'no unit'}.",
+        f"The distance {distance} {text}, but the {space.kind} space measures in {space.unit or 'no unit'}.",
         allowed=", ".join(units_of(space)) or "a bare number between 0 and 1",
         fix=f'"{space.diameter / 10:.6g} {space.unit}"' if space.unit else '"0.1"',
     )

@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError, reading
-from barrow.spaces.base import DISTANCE_ERROR, Floats, Ids
-from barrow.spaces.checks import checked_unit, made, positive_number
+from barrow.spaces.checks import build, checked_unit, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry, TreeEdges, masses_below
 from barrow.spaces.records import LabelIndex
+from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids
 
 Edge = tuple[str, str, float]
 
@@ -214,7 +214,7 @@ class Tree(LabelledSpace):
         rest = dict(spec)
         if "paths" in rest:
             return cls.nested(**rest)
-        return made(cls, [tuple(edge) for edge in rest.pop("edges")], **rest)
+        return build(cls, [tuple(edge) for edge in rest.pop("edges")], **rest)
 
 
 def _children(edges: Sequence[Edge]) -> tuple[dict[str, list[tuple[str, float]]], str]:

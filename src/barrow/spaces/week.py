@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from barrow.numerics import Exact, exact, exact_text
-from barrow.spaces.checks import made
+from barrow.spaces.checks import build
 from barrow.spaces.circle import Circle
 from barrow.spaces.product import Product
 
@@ -37,4 +37,4 @@ class Week(Product):
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Week:
         """The space that ``spec`` describes."""
-        return made(cls, **spec)
+        return build(cls, **spec)

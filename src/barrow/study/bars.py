@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from barrow.errors import clean
-from barrow.progress import Listener, listening, told_to
+from barrow.progress import Listener, has_listener, progress_to
 
 SECONDS = 2.0
 """What is over sooner shows nothing."""
@@ -23,16 +23,16 @@ def bars(wanted: bool | None = None) -> Iterator[None]:
     Args:
         wanted: Whether to show them; by default where a person looks: on a terminal or in a notebook.
     """
-    if wanted is None and listening():
+    if wanted is None and has_listener():
         yield
         return
     if not (looked_at() if wanted is None else wanted):
-        with told_to(_Nobody()):
+        with progress_to(_Nobody()):
             yield
         return
     shown = Bars()
     try:
-        with told_to(shown):
+        with progress_to(shown):
             yield
     finally:
         shown.close()
@@ -46,8 +46,8 @@ def looked_at() -> bool:
 def _in_notebook() -> bool:
     """In a notebook that can draw bars: without ipywidgets rich would print a warning into each cell."""
     shell = sys.modules.get("IPython")
-    found = None if shell is None else shell.get_ipython()
-    return type(found).__name__ == "ZMQInteractiveShell" and find_spec("ipywidgets") is not None
+    result = None if shell is None else shell.get_ipython()
+    return type(result).__name__ == "ZMQInteractiveShell" and find_spec("ipywidgets") is not None
 
 
 class _Nobody(Listener):
@@ -88,18 +88,18 @@ class Bars(Listener):
     def moved(self, work: int, done: float) -> None:
         """Its bar grows."""
         with self._lock:
-            found = self._works.get(work)
-            if found is not None:
-                found[2] = done
+            result = self._works.get(work)
+            if result is not None:
+                result[2] = done
                 if self._progress is not None:
-                    self._progress.update(found[3], completed=done)
+                    self._progress.update(result[3], completed=done)
 
     def ended(self, work: int) -> None:
         """Its line goes."""
         with self._lock:
-            found = self._works.pop(work, None)
-            if found is not None and self._progress is not None:
-                self._progress.remove_task(found[3])
+            result = self._works.pop(work, None)
+            if result is not None and self._progress is not None:
+                self._progress.remove_task(result[3])
 
     def close(self) -> None:
         """No line stays."""

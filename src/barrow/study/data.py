@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from barrow.engines import Columns, Source
+from barrow import engines
+from barrow.engines import Columns, ItemSums, Source
 from barrow.errors import ParameterError
-from barrow.policy import RecordMap
+from barrow.promises import RecordMap
+from barrow.promises.periods import Calendar, check_unit
 from barrow.spaces import Space
+from barrow.spaces.augmented import base_space, has_outside
 from barrow.spaces.nearness import keeps_near
-from barrow.spaces.one_more import base_space, has_outside
+from barrow.study.per_person import PerPerson, in_local_time
 
 if TYPE_CHECKING:
-    from barrow.engines import Counts, Engine
+    from barrow.engines import Breakdown, Cell, Counts, Engine, PeopleCounts
+    from barrow.study.about import About
 
 OUTSIDE = ("error", "default", "nearest", "elsewhere")
 
@@ -26,7 +30,7 @@ class Data:
 
     Args:
         source: A path, a pattern, the address of a database, a frame, or a mapping from names to columns.
-        user: The column that says whose record it is.
+        user: The column that identifies the person.
         items: The column or columns that say what the item is.
         sql: A query over the source (its records are the table ``records``).
         weight: A column of whole numbers: how often each record counts.
@@ -34,9 +38,14 @@ class Data:
             public default item), ``"nearest"``, or ``"elsewhere"`` (one more public item, so that promises cover
             records that cross the edge; missing records are errors).
         version: A public name of this state of the records, e.g. ``"2026-10"``: another version is another release.
-        acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
+        acknowledge_sql: Accept a query whose effect on one person's records barrow cannot check.
         encoding: How text files are encoded, ``"utf-8"`` or ``"latin-1"``.
         timeout: How long a statement of a database server may take, e.g. ``"4h"``; one hour by default.
+        per_person: Makes one number of each person's records, which is then their only item: ``"count"``,
+            ``"sum(column)"``, ``"min"``, ``"max"``; with ``time`` ``"first"``, ``"last"`` or ``"days"``.
+        time: The column that says when a record was made: dates, timestamps (local ones in ``zone``).
+        period: How time is divided: ``"day"``, ``"week"``, ``"month"``, ``"quarter"`` or ``"year"``.
+        zone: The public time zone in which days begin, an IANA name such as ``"Europe/Berlin"``.
 
     >>> Data({"uid": [1, 2], "age": [20, 30]}, user="uid", items="age").columns
     Columns(user='uid', items=('age',))
@@ -52,6 +61,10 @@ class Data:
     acknowledge_sql: bool = False
     encoding: str = "utf-8"
     timeout: str | None = None
+    per_person: str | None = None
+    time: str | None = None
+    period: str | None = None
+    zone: str | None = None
 
     def __post_init__(self) -> None:
         one = isinstance(self.items, str) or not isinstance(self.items, Iterable)
@@ -74,14 +87,41 @@ class Data:
         else:
             source = Source.of(self.source)
             object.__setattr__(self, "source", source if version is None else replace(source, version=version))
+        if self.per_person is not None:
+            number = PerPerson.parse(self.per_person)
+            number.check_time(self.time)
+            object.__setattr__(self, "per_person", number.text)
         if self.outside not in OUTSIDE:
             raise ParameterError(
                 f"outside is {self.outside!r}.", allowed=", ".join(map(repr, OUTSIDE)), fix="outside = 'error'"
             )
+        _ = self.calendar
+
+    @property
+    def calendar(self) -> Calendar | None:
+        """How the time of the records is divided; None where they are one pile.
+
+        >>> Data(time="at", period="month", zone="Europe/Berlin").calendar
+        Calendar(unit='month', zone='Europe/Berlin')
+        """
+        given = {"time": self.time, "period": self.period, "zone": self.zone}
+        lacking = [name for name, value in given.items() if not value]
+        if len(lacking) == len(given):
+            return None
+        if self.time is None or self.period is None or self.zone is None or lacking:
+            raise ParameterError(
+                f"The records have periods, and {' and '.join(lacking)} is not said.",
+                allowed="time (a column), period (day, week, month, quarter or year) and zone together",
+                fix='[data]\ntime = "at"\nperiod = "month"\nzone = "Europe/Berlin"',
+            )
+        return Calendar(check_unit(self.period), self.zone)
 
     @property
     def columns(self) -> Columns:
         """The user and item columns."""
+        number = self.number
+        if number is not None and self.user is not None and (self.items or not number.needs_items):
+            return number.columns(self.user, self.items, self.weight, self.time)
         if self.user is None or not self.items:
             raise ParameterError(
                 "It is not said which columns hold the user and the item.",
@@ -90,11 +130,34 @@ class Data:
             )
         return Columns(self.user, self.items, self.weight)
 
+    def counted(self, path: str | Path) -> Data:
+        """The same columns, counted elsewhere by the SELECT of ``barrow sql``, whose rows are in a file."""
+        from barrow.engines.counted import counted_source
+
+        if self.per_person is not None:
+            raise ParameterError(
+                "Each person's records become one number, which no SELECT of barrow sql does.",
+                allowed="items as they are in the table",
+                fix="an engine that barrow reads itself (Postgres, Spark, DuckDB)",
+            )
+        return replace(self, source=counted_source(path), sql=None)
+
+    @property
+    def number(self) -> PerPerson | None:
+        """How each person's records become one number; None where they stay records."""
+        return None if self.per_person is None else PerPerson.parse(self.per_person)
+
+    def columns_about(self, abouts: Iterable[About]) -> Columns:
+        """The columns with those that say when, and in which group, where releases are about that."""
+        listed = list(abouts)
+        grouping = next((about.grouping for about in listed if about.grouping is not None), None)
+        timed = any(about.window is not None for about in listed)
+        own, group = self.columns, None if grouping is None else grouping.column
+        return Columns(own.user, own.items, own.weight, group, self.time if timed else None)
+
     def engine(self) -> Engine:
         """The engine that reads them."""
-        from barrow.engines import engine_for
-
-        return engine_for(self._source, **({} if self.timeout is None else {"timeout": self.timeout}))
+        return engines.engine_for(self._source, **({} if self.timeout is None else {"timeout": self.timeout}))
 
     @property
     def _source(self) -> Source:
@@ -111,14 +174,16 @@ class Data:
         >>> Data("ages.csv", user="uid", items="age", outside="default").record_map(Line(0, 100, step=1)).value
         'jumps'
         """
-        from barrow.engines.queries import record_map
+        from barrow.engines.queries import record_map  # few studies have a query of their own
 
-        named = self.source is not None and self.user is not None and self.items
-        found = record_map(self.source, self.columns) if named else RecordMap.CONTRACTION
-        near = found is not RecordMap.CONTRACTION or keeps_near(base_space(space), self.unknown)
-        return found if near else RecordMap.JUMPS
+        named = self.source is not None and self.user is not None and (self.items or self.number is not None)
+        result = record_map(self.source, self.columns) if named else RecordMap.CONTRACTION
+        if self.number is not None and not self.number.needs_items:
+            return result  # what is cut to the space moves no farther than it did
+        near = result is not RecordMap.CONTRACTION or keeps_near(base_space(space), self.unknown)
+        return result if near else RecordMap.JUMPS
 
-    def validate(self, space: Space) -> Engine:
+    def validate(self, space: Space, about: About | None = None) -> Engine:
         """The engine, after everything was refused that public facts rule out; no record is read."""
         engine = self.engine()
         if self.outside == "elsewhere" and not has_outside(space):
@@ -127,21 +192,81 @@ class Data:
                 allowed="the space of a study with these records",
                 fix="Study(space, ..., data=data).space, or Elsewhere(space)",
             )
-        engine.validate(self._source, self.columns, space.records_space, **self._odd)
+        columns = self.columns if about is None else self.columns_about([about])
+        if self.number is not None:
+            held, odd = self.number.reads(space)
+            engine.validate(self._source, columns, held, **{**self._odd, **odd})
+            self._in_local_time(engine)
+            return engine
+        engine.validate(self._source, columns, space.records_space, **self._odd)
         return engine
 
     def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
         """C[item, size] (private integers)."""
+        if self.number is not None:
+            numbers = self.number.count(engine, self._in_local_time(engine), self.columns, space, self.unknown)
+            return numbers if users is None else numbers.with_users(users, space.default_item)
         if space.no_records_distance is None:
             return engine.count(self._source, self.columns, space, users=users, **self._odd)
-        found = engine.count(self._source, self.columns, space.records_space, **self._odd)
-        return found if users is None else found.with_users(users, space.default_item)
+        result = engine.count(self._source, self.columns, space.records_space, **self._odd)
+        return result if users is None else result.with_users(users, space.default_item)
+
+    def _in_local_time(self, engine: Engine) -> Source:
+        """The records; where their times become a number, with local times."""
+        if self.number is None or not self.number.timed or self.time is None or self.zone is None:
+            return self._source
+        return in_local_time(engine, self._source, self.time, self.zone)
+
+    def sums(self, engine: Engine, space: Space, users: int) -> ItemSums:
+        """The mass of all people on each item (private integers)."""
+        if self.number is not None:
+            return ItemSums.of(self.count(engine, space, users))
+        result = engine.sums(self._source, self.columns, space.records_space, **self._odd)
+        return result.with_users(users, space.default_item)
+
+    def sum_cells(
+        self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown, users: Mapping[Cell, int]
+    ) -> dict[Cell, ItemSums]:
+        """The same of each cell in one pass; ``users`` is the public number of people of each."""
+        if self.number is not None:
+            numbers = self.count_cells(engine, space, columns, breakdown, users)
+            return {cell: ItemSums.of(counts) for cell, counts in numbers.items()}
+        result = engine.sum_cells(self._source, columns, space.records_space, breakdown, **self._odd)
+        return {cell: sums.with_users(users[cell], space.default_item) for cell, sums in result.items()}
+
+    def count_cells(
+        self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown, users: Mapping[Cell, int] | None
+    ) -> dict[Cell, Counts]:
+        """C[item, size] of each cell in one pass (private integers); ``columns`` name group and time.
+
+        ``users`` is the public number of people of each cell; without one, only people who have records are counted.
+        """
+        if self.number is not None and self.number.kind != "count":
+            raise self.number.refused("it is not made for each period or group")
+        if self.number is not None:
+            held, odd = self.number.reads(space)
+            sizes = engine.count_cells(self._source, columns, held, breakdown, **odd)
+            result = {cell: self.number.of_sizes(counts, space) for cell, counts in sizes.items()}
+        else:
+            result = engine.count_cells(self._source, columns, space.records_space, breakdown, **self._odd)
+        if users is None:
+            return result
+        return {cell: counts.with_users(users[cell], space.default_item) for cell, counts in result.items()}
+
+    def people(self, engine: Engine, space: Space, users: int) -> PeopleCounts:
+        """How often each person holds each item (private integers)."""
+        if self.number is not None:
+            raise self.number.refused("one number has no share, radius or spread")
+        result = engine.people(self._source, self.columns, space.records_space, **self._odd)
+        return result.with_users(users, space.default_item)
 
     def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
         """Counts of items drawn from each user (private integers)."""
+        if self.number is not None:
+            raise self.number.refused("nothing is drawn from one number")
         if space.no_records_distance is not None:
-            found = engine.sample(self._source, self.columns, space.records_space, samples=samples, **self._odd)
-            return found.with_users(users, space.default_item)
+            result = engine.sample(self._source, self.columns, space.records_space, samples=samples, **self._odd)
+            return result.with_users(users, space.default_item)
         return engine.sample(self._source, self.columns, space, samples=samples, users=users, **self._odd)
 
     @property
@@ -168,13 +293,21 @@ class Data:
             "acknowledge_sql": self.acknowledge_sql or None,
             "encoding": None if self.encoding == "utf-8" else self.encoding,
             "timeout": self.timeout,
+            "per_person": self.per_person,
+            **self._times,
         }
         return {key: value for key, value in table.items() if value is not None}
 
     def named(self) -> dict[str, Any]:
         """What names these records in a ledger and in a key: where they are, their query and their version."""
         named = {} if self.source is None else dict(self.source.parameters)
-        return {**named, "user": self.user, "items": list(self.items), "weight": self.weight, "outside": self.outside}
+        read = {"user": self.user, "items": list(self.items), "weight": self.weight, "outside": self.outside}
+        more = {**self._times, "per_person": self.per_person}
+        return {**named, **read, **{name: value for name, value in more.items() if value is not None}}
+
+    @property
+    def _times(self) -> dict[str, str | None]:
+        return {"time": self.time, "period": self.period, "zone": self.zone}
 
 
 def read(
@@ -190,12 +323,16 @@ def read(
     acknowledge_sql: bool = False,
     encoding: str = "utf-8",
     timeout: str | None = None,
+    per_person: str | None = None,
+    time: str | None = None,
+    period: str | None = None,
+    zone: str | None = None,
 ) -> Data:
     """Records by their source and columns; nothing is read yet.
 
     Args:
         source: A path, a pattern, the address of a database, a frame, or a mapping from names to columns.
-        user: The column that says whose record it is.
+        user: The column that identifies the person.
         item: The column or columns that say what the item is; ``items`` is the same.
         items: See ``item``.
         sql: A query over the source.
@@ -203,16 +340,22 @@ def read(
         outside: What to do with missing records and those outside the space.
         version: A public name of this state of the records; without one, columns in memory that have changed are taken
             for the same, and their earlier answer is shown again.
-        acknowledge_sql: Let a query through whose effect on one person's records nobody has checked.
+        acknowledge_sql: Accept a query whose effect on one person's records barrow cannot check.
         encoding: How text files are encoded, ``"utf-8"`` or ``"latin-1"``.
         timeout: How long a statement of a database server may take, e.g. ``"4h"``.
+        per_person: One number of each person's records in their place: ``"count"``, ``"sum(column)"``, ``"min"``,
+            ``"max"``; with ``time`` ``"first"``, ``"last"`` or ``"days"``.
+        time: The column that says when a record was made; with ``period`` and ``zone``.
+        period: How time is divided, e.g. ``"month"``.
+        zone: The public time zone in which days begin, e.g. ``"Europe/Berlin"``.
 
     >>> read("visits.parquet", user="uid", item=["lat", "lon"]).to_spec()
     {'source': 'visits.parquet', 'user': 'uid', 'items': ['lat', 'lon']}
     """
     data = Data(
         source, user=user, items=item or items, sql=sql, weight=weight, outside=outside, version=version,
-        acknowledge_sql=acknowledge_sql, encoding=encoding, timeout=timeout,
+        acknowledge_sql=acknowledge_sql, encoding=encoding, timeout=timeout, per_person=per_person, time=time,
+        period=period, zone=zone,
     )  # fmt: skip
     _ = data.columns  # refused at once where a column is not named
     return data

@@ -20,11 +20,11 @@ import msgspec
 from barrow.engines import table_names, with_tables
 from barrow.errors import ParameterError, nearest_name, path_text, plain_file, plain_table
 from barrow.numerics import exact_text
-from barrow.policy import Promise
-from barrow.privacy import Model, UserLevel
+from barrow.promises import Grouping, Model, Promise, UserLevel
 from barrow.registry import usable
 from barrow.spaces import cell_key, parse_spec, space_from_spec
 from barrow.study.data import Data
+from barrow.study.study import Study
 
 if TYPE_CHECKING:
     from barrow.study.study import Study
@@ -53,6 +53,18 @@ class DataTable(msgspec.Struct, forbid_unknown_fields=True):
     acknowledge_sql: bool = False
     encoding: str = "utf-8"
     timeout: str | None = None
+    per_person: str | None = None
+    time: str | None = None
+    period: str | None = None
+    zone: str | None = None
+
+
+class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
+    """``[[group]]``: a public attribute that puts everybody into exactly one group."""
+
+    name: str
+    sizes: dict[str, int]
+    column: str | None = None
 
 
 class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -61,6 +73,7 @@ class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
     share: Number
     distance: Number
     epsilon: Number
+    scope: str | None = None
 
 
 class PrivacyTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -83,14 +96,21 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     alpha: Number | None = None
     delta: Number = 0
     out: str | None = None
+    periods: int | None = None
+    composition: str = "additive"
     data: DataTable | None = None
+    group: list[GroupTable] = msgspec.field(default_factory=list)
     promise: list[PromiseTable] = msgspec.field(default_factory=list)
     question: list[dict[str, Any]] = msgspec.field(default_factory=list)
     privacy: PrivacyTable = msgspec.field(default_factory=PrivacyTable)
 
 
 _KEYS = sorted(
-    {name for table in (StudyFile, DataTable, PromiseTable, PrivacyTable) for name in table.__struct_fields__}
+    {
+        name
+        for table in (StudyFile, DataTable, GroupTable, PromiseTable, PrivacyTable)
+        for name in table.__struct_fields__
+    }
 )
 
 
@@ -102,14 +122,12 @@ def study_from_spec(
     Args:
         spec: Plain data, as a study file holds them.
         folder: Where names of public tables start; here by default.
-        acknowledge_sql: Whether whoever runs it lets a query through that nobody has checked. What the data say about
+        acknowledge_sql: Whether to accept a query that barrow cannot check. What the data say about
             that is their author's word, and does not count.
 
     >>> study_from_spec({"space": {"kind": "earth"}, "alpha": 25}).alpha
     Fraction(25, 1)
     """
-    from barrow.study.study import Study
-
     if not isinstance(spec, Mapping):
         raise _refused(f"it is a {type(spec).__name__} and not a table")
     if "space" not in spec:
@@ -119,34 +137,37 @@ def study_from_spec(
             fix='[space]\nkind = "earth"',
         )
     try:
-        found = msgspec.convert(dict(spec), StudyFile)
+        result = msgspec.convert(dict(spec), StudyFile)
     except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
         raise _refused(str(error) or "it is nested too deeply") from None
-    for name, rows in (("promises", found.promise), ("questions", found.question)):
+    for name, rows in (("promises", result.promise), ("questions", result.question), ("groupings", result.group)):
         if len(rows) > _MOST:
             raise ParameterError(
                 f"The study has {len(rows):,} {name}.", allowed=f"at most {_MOST:,}", fix="make several studies"
             )
-    space = with_tables(floats(found.space), folder)
+    space = with_tables(floats(result.space), folder)
     return Study(
         space if auto_spec(space) else space_from_spec(space),  # cells that are to be chosen need the promises
-        [Promise(row.share, row.distance, row.epsilon) for row in found.promise],
-        alpha=found.alpha,
-        delta=found.delta,
-        users=found.users,
-        dataset=None if found.dataset is None else str(found.dataset),
-        questions=[floats(question) for question in found.question],
-        model=found.model,
-        honest=found.honest,
-        data=_data(found.data, acknowledge_sql),
-        ledger=found.ledger,
-        missing=found.missing,
+        [Promise(row.share, row.distance, row.epsilon, scope=row.scope) for row in result.promise],
+        alpha=result.alpha,
+        delta=result.delta,
+        users=result.users,
+        dataset=None if result.dataset is None else str(result.dataset),
+        questions=[floats(question) for question in result.question],
+        model=result.model,
+        honest_fraction=result.honest,
+        data=_data(result.data, acknowledge_sql),
+        ledger=result.ledger,
+        missing=result.missing,
+        groups=[Grouping(row.name, row.column, row.sizes) for row in result.group],
+        periods=result.periods,
+        composition=result.composition,
         user_level=None
-        if found.privacy.user_epsilon is None
+        if result.privacy.user_epsilon is None
         else UserLevel(
-            found.privacy.user_epsilon,
-            found.privacy.user_delta,
-            model=Model(found.model) if found.model else Model.CENTRAL,
+            result.privacy.user_epsilon,
+            result.privacy.user_delta,
+            model=Model(result.model) if result.model else Model.CENTRAL,
         ),
     )
 
@@ -165,6 +186,10 @@ def _data(table: DataTable | None, acknowledge_sql: bool) -> Data | None:
         acknowledge_sql=acknowledge_sql,
         encoding=table.encoding,
         timeout=table.timeout,
+        per_person=table.per_person,
+        time=table.time,
+        period=table.period,
+        zone=table.zone,
     )
 
 
@@ -177,11 +202,11 @@ def auto_spec(space: Any) -> dict[str, Any] | None:
 def auto_places(spec: Mapping[str, Any], above: Place = ()) -> list[Place]:
     """Where in plain data cells are to be chosen."""
     key = cell_key(spec.get("kind"))
-    found = [above] if key and isinstance(spec.get(key), str) and spec[key] == AUTO else []
+    results = [above] if key and isinstance(spec.get(key), str) and spec[key] == AUTO else []
     parts = spec.get("parts")
     inside = list(enumerate(parts)) if isinstance(parts, list | tuple) else []
     nested = [((*above, "parts", i), part) for i, part in inside] + [((*above, "inner"), spec.get("inner"))]
-    return found + [place for at, part in nested if isinstance(part, Mapping) for place in auto_places(part, at)]
+    return results + [place for at, part in nested if isinstance(part, Mapping) for place in auto_places(part, at)]
 
 
 def _refused(problem: str) -> ParameterError:
@@ -249,7 +274,7 @@ def read_study(path: str | os.PathLike[str], *, acknowledge_sql: bool = False) -
 
     Args:
         path: The file.
-        acknowledge_sql: Whether whoever runs it lets a query through that nobody has checked.
+        acknowledge_sql: Whether to accept a query that barrow cannot check.
 
     >>> read_study("nowhere.toml")
     Traceback (most recent call last):
@@ -269,21 +294,36 @@ def spec_of(study: Study) -> dict[str, Any]:
         "dataset": study.dataset,
         "users": study.users,
         "model": None if study.model is Model.CENTRAL else study.model.value,
-        "honest": None if study.honest == 1 else _number(study.honest),
+        "honest": None if study.honest_fraction == 1 else _number(study.honest_fraction),
         "ledger": study.ledger,
         "alpha": None if study.alpha_given is None else _number(study.alpha_given),
         "delta": _number(study.delta) if study.delta else None,
+        "periods": study.periods,
+        "composition": None if study.composition == "additive" else study.composition,
         "data": None if study.data is None else study.data.to_spec(),
         "missing": study.missing,
         "space": study.space.to_spec(),
         "privacy": privacy or None,
-        "promise": [
-            {"share": p.share_text, "distance": p.distance, "epsilon": _number(p.epsilon)} for p in study.promises
-        ]
-        or None,
-        "question": [question.to_spec() for question in study.asked] or None,
+        "group": [grouping.to_spec() for grouping in study.groups] or None,
+        "promise": [promise_table(promise) for promise in study.promises] or None,
+        "question": [question.to_spec() for question in study.requests] or None,
     }
     return {key: value for key, value in spec.items() if value is not None}
+
+
+def promise_table(promise: Promise) -> dict[str, Any]:
+    """A promise as ``[[promise]]`` has it.
+
+    >>> promise_table(Promise("1 of 30", "10 km", "0.5", scope="any month"))
+    {'share': '1 of 30', 'distance': '10 km', 'epsilon': 0.5, 'scope': 'any month'}
+    """
+    scope = {} if promise.scope is None else {"scope": promise.scope.text}
+    return {
+        "share": promise.share_text,
+        "distance": promise.distance,
+        "epsilon": _number(promise.epsilon),
+        **scope,
+    }
 
 
 def _number(value: Fraction) -> int | float | str:

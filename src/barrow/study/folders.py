@@ -8,8 +8,8 @@ import stat
 from pathlib import Path
 
 from barrow.errors import BarrowError
-from barrow.ledger.book import Digests
 from barrow.ledger.published import FILE as HEAD
+from barrow.ledger.state import Digests
 from barrow.questions.statement import Statement
 from barrow.study.outputs import as_files, digest_of, read_tables
 
@@ -24,8 +24,8 @@ def read_regular(path: Path, largest: int | None = None) -> bytes:
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
-        found = os.fstat(handle)
-        if not stat.S_ISREG(found.st_mode) or (largest is not None and found.st_size > largest):
+        result = os.fstat(handle)
+        if not stat.S_ISREG(result.st_mode) or (largest is not None and result.st_size > largest):
             raise OSError("not a file of a release")
         return file.read()
 

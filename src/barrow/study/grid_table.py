@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 _LOUD, _MOST_ROWS = 2.0, 12
 """A promise that costs so many times its distance is spoken of; so many grids of a product are shown."""
@@ -94,8 +93,8 @@ class GridChoice:
     def _costs(self) -> list[str]:
         """What the chosen grid costs of each promise."""
         here, lines = next(grid for grid in self.grids if grid.cell == self.chosen), []
-        for (text, asked), charged in zip(self.promises, here.charged, strict=True):
-            times = charged / asked if asked else math.inf
+        for (text, promised), charged in zip(self.promises, here.charged, strict=True):
+            times = charged / promised if promised else math.inf
             loud = f", {times:.3g} times its distance" if times >= _LOUD else ""
             cost = f"charged as {charged:.3g} {self.unit}".rstrip() + " on these cells"
             if self.parts:
@@ -105,7 +104,7 @@ class GridChoice:
             lines.append(f"Promise   {text}: {cost}{loud}")
         return lines
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data."""
         return {
             "chosen": self.chosen,

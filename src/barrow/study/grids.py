@@ -14,20 +14,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from barrow.errors import ParameterError
+from barrow.planning.candidates import ALIKE
 from barrow.progress import task
+from barrow.questions.estimates import estimate
+from barrow.questions.question import drives_grid, grid_question
 from barrow.spaces import Space, cell_key, space_from_spec
 from barrow.spaces.grids import fitting_cells
+from barrow.study.bars import bars
 from barrow.study.file import Place, auto_places
+from barrow.study.grid_table import Grid, GridChoice
 
 if TYPE_CHECKING:
-    from barrow.questions import Plan, Question
-    from barrow.study.grid_table import Grid, GridChoice
+    from barrow.questions import Answer, Question
     from barrow.study.study import Study
 
 At = tuple[int, ...]
 """A size of each part's cells, by its place in the part's list from coarse to fine."""
-ALIKE = 1.05
-"""Of sizes whose errors differ by at most so much the coarsest is taken."""
 _WORSE = 1.1
 """A way ends where the error is so much above the least on it."""
 _MOST_TRIES = 60
@@ -43,22 +45,19 @@ def choose_grid(spec: Mapping[str, Any], study_on: Callable[[Space], Study]) -> 
         spec: The plain data of the space, with ``"auto"`` for its cells, or for those of some parts of a product.
         study_on: From a space to the study on it.
     """
-    from barrow.study.bars import bars
-    from barrow.study.grid_table import GridChoice
-
     search = _Search(spec, study_on)
     with bars(), task("trying grids") as done:
         search.told = done
         searched([len(sizes) for sizes in search.ladders], search.error)
-    found = sorted(search.found, key=lambda one: one[0].items) if len(search.places) > 1 else search.found
-    if not found:
+    result = sorted(search.results, key=lambda one: one[0].items) if len(search.places) > 1 else search.results
+    if not result:
         raise search.refused()
-    least = min(grid.total for grid, _ in found)
-    best, plan = next((grid, plan) for grid, plan in found if grid.total <= ALIKE * least)
+    least = min(grid.total for grid, _ in result)
+    best, plan = next((grid, plan) for grid, plan in result if grid.total <= ALIKE * least)
     space, units = search.space(best.cells), tuple(part.unit for part in search.bare)
-    promises = tuple((one.promise.text, float(one.distance) * space.diameter) for one in plan.terms.kept)
+    promises = tuple((one.promise.text, float(one.distance) * space.diameter) for one in plan.terms.satisfied)
     return space, GridChoice(
-        tuple(grid for grid, _ in found),
+        tuple(grid for grid, _ in result),
         best.cell,
         units if len(units) > 1 else units[0],
         plan.error_unit,
@@ -75,7 +74,7 @@ class _Search:
         self.places = auto_places(spec)
         self.bare = [space_from_spec(_without(_at(spec, place))) for place in self.places]
         self.ladders = [_sizes(part, place == ()) for part, place in zip(self.bare, self.places, strict=True)]
-        self.found: list[tuple[Grid, Plan]] = []
+        self.results: list[tuple[Grid, Answer]] = []
         self.coarsest = 0
         self.told: Callable[[float], None] = lambda done: None
 
@@ -94,16 +93,16 @@ class _Search:
         if space.items > _MOST_ITEMS:
             return math.inf
         study = self.study_on(space)
-        question, planned = _asked(study)
+        question, planned = _grid_questions(study)
         start = time.perf_counter()
         try:
             plan = planned.plan(study.terms(question))
         except ParameterError:
-            if self.found or space.items > _MOST_ITEMS // 4:
+            if self.results or space.items > _MOST_ITEMS // 4:
                 raise
             return None  # too coarse for this question
-        self.found.append((_row(cells, plan, time.perf_counter() - start), plan))
-        self.told(len(self.found))
+        self.results.append((_row(cells, plan, time.perf_counter() - start), plan))
+        self.told(len(self.results))
         return plan.error
 
     def refused(self) -> ParameterError:
@@ -144,7 +143,7 @@ def _without(spec: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in spec.items() if name != key}
 
 
-def _asked(study: Study) -> tuple[Question, Question]:
+def _grid_questions(study: Study) -> tuple[Question, Question]:
     """What the grid is chosen for, the first histogram or else the first question, and what is planned in its place."""
     if not study.questions:
         raise ParameterError(
@@ -152,22 +151,20 @@ def _asked(study: Study) -> tuple[Question, Question]:
             allowed="a question in the study",
             fix='questions="histogram", or a size in place of "auto"',
         )
-    chosen = next((question for question in study.questions if question.leads_grid), study.questions[0])
-    return chosen, chosen.for_grid()
+    chosen = next((question for question in study.questions if drives_grid(question)), study.questions[0])
+    return chosen, grid_question(chosen)
 
 
-def _row(cells: tuple[float, ...], plan: Plan, seconds: float) -> Grid:
-    from barrow.study.grid_table import Grid
-
-    noise, snapping = plan.error_parts
-    charged = tuple(float(kept.reach) * plan.space.diameter for kept in plan.terms.kept)
-    parts = [part for part, _ in plan.space.geometry.parts] or [plan.space]
+def _row(cells: tuple[float, ...], plan: Answer, seconds: float) -> Grid:
+    parted = estimate(plan)
+    charged = tuple(float(satisfied.reach) * plan.terms.space.diameter for satisfied in plan.terms.satisfied)
+    parts = [part for part, _ in plan.terms.space.geometry.parts] or [plan.terms.space]
     return Grid(
         cells if len(cells) > 1 else cells[0],
-        plan.space.items,
+        plan.terms.space.items,
         None if plan.alpha is None else float(plan.alpha),
-        noise,
-        snapping,
+        parted.noise,
+        parted.snapping,
         plan.error,
         round(seconds, 3),
         charged,
@@ -230,11 +227,11 @@ def searched(lengths: Sequence[int], error: Callable[[At], float | None]) -> dic
     return known()
 
 
-def _best(found: dict[At, float]) -> tuple[At, At]:
+def _best(result: dict[At, float]) -> tuple[At, At]:
     """The place of the least error, and the coarsest of those as good."""
-    least = min(found.values())
-    alike = [at for at, value in found.items() if value <= ALIKE * least]
-    return min(found, key=lambda at: found[at]), min(alike, key=lambda at: (sum(at), found[at]))
+    least = min(result.values())
+    alike = [at for at, value in result.items() if value <= ALIKE * least]
+    return min(result, key=lambda at: result[at]), min(alike, key=lambda at: (sum(at), result[at]))
 
 
 def _ways(parts: int) -> list[At]:

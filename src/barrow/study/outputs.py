@@ -15,14 +15,13 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.ledger.store import fsync_folder
+from barrow.questions.answer import Rows
 from barrow.questions.merging import POLYGON, REGIONS, as_geometry
-from barrow.questions.plan import Rows
 
 _TRIES = 20
 _ROOM = "room"
@@ -84,7 +83,7 @@ class Stage:
         fsync_folder(self.folder)
         fsync_folder(self.folder.parent)
 
-    def found(self) -> Iterator[tuple[Path, dict[str, bytes]]]:
+    def folders(self) -> Iterator[tuple[Path, dict[str, bytes]]]:
         """Every folder that may hold the release, staged or published, and its files."""
         for place in (*self._staged(), self.out):
             if (place / _ROOM).exists():
@@ -107,17 +106,17 @@ class Stage:
 
     def forget(self) -> None:
         """Destroy what every attempt has drawn here; refused where something stays."""
-        found = self._staged()
+        result = self._staged()
         for _ in range(_TRIES):  # another process may be writing there: it is removed all the same, a file later
-            for left in found:
+            for left in result:
                 shutil.rmtree(left, ignore_errors=True)
-        if any(os.path.lexists(left) for left in found):
+        if any(os.path.lexists(left) for left in result):
             raise ParameterError(
                 f"What an earlier attempt drew cannot be removed beside {str(self.out)!r}.",
                 allowed="one draw for each payment",
                 fix=f"remove the hidden folders that begin with {self._prefix!r} there, then run the same command",
             )
-        if found:
+        if result:
             fsync_folder(self.out.parent)
 
     def discard(self) -> None:
@@ -181,7 +180,7 @@ def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[
     import duckdb
 
     names = sorted((n for n in files if n.endswith(".parquet")), key=lambda n: (n != "values.parquet", n))
-    found: dict[str, Rows] = {}
+    result: dict[str, Rows] = {}
     try:
         with duckdb.cursor() as connection, ExitStack() as stack:
             place = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -192,19 +191,19 @@ def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[
                     file.write_bytes(files[name])
                 columns = connection.execute("SELECT * FROM read_parquet(?)", [str(file)]).fetchnumpy()
                 rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-                found[name.removesuffix(".parquet")] = [dict(zip(columns, row, strict=True)) for row in rows]
+                result[name.removesuffix(".parquet")] = [dict(zip(columns, row, strict=True)) for row in rows]
     except (OSError, duckdb.Error) as error:
         raise ParameterError(
             f"The tables of the release cannot be read: {type(error).__name__}.",
             allowed="the files as they were written",
             fix="read them again when the disk does; barrow verify says whether they are whole",
         ) from None
-    return found
+    return result
 
 
-def columns_of(rows: Rows) -> dict[str, Any]:
+def columns_of(rows: Rows) -> dict[str, object]:
     """Whole columns as arrays: numbers as numbers, everything else as text."""
-    kinds: dict[type, Any] = {float: np.float64, int: np.int64}
+    kinds: dict[type, type] = {float: np.float64, int: np.int64}
     return {
         name: np.array([row[name] for row in rows], dtype=kinds.get(type(value), object))
         for name, value in rows[0].items()
@@ -227,7 +226,7 @@ def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes
     """
     import duckdb
 
-    found = {}
+    result = {}
     with tempfile.TemporaryDirectory(dir=place) as folder, duckdb.cursor() as connection:
         file = Path(folder) / "values.parquet"
         quoted = str(file).replace("'", "''")
@@ -240,8 +239,8 @@ def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes
             except duckdb.OutOfMemoryException:
                 raise MemoryError from None
             connection.unregister("release")
-            found[table] = file.read_bytes()
-    return found
+            result[table] = file.read_bytes()
+    return result
 
 
 def _geojson(rows: Rows) -> bytes:
@@ -263,7 +262,7 @@ def region_features(rows: Rows) -> bytes:
     features = [
         {
             "type": "Feature",
-            "geometry": as_geometry(row[POLYGON]),
+            "geometry": as_geometry(str(row[POLYGON])),
             "properties": {key: value for key, value in row.items() if key != POLYGON},
         }
         for row in rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from barrow.numerics.exact import at_most, near
-from barrow.policy import percent_up
+from barrow.promises import percent_up
 from barrow.questions import Mean, Question, question_kinds
 from barrow.questions.statement import Statement
 
@@ -48,6 +48,7 @@ def statement_text(statement: Statement) -> str:
             f"δ = {at_most(statement.delta)} is counted in these numbers: at most so often such a guess is right, "
             "(e^ε + δ)/(1 + e^ε)."
         )
+    lines += _about_lines(statement)
     if statement.conditions:
         lines.append("All this holds if " + "; and if ".join(statement.conditions) + ".")
     lines.append("Not hidden: " + "; ".join(statement.not_hidden) + ".")
@@ -66,9 +67,59 @@ def statement_text(statement: Statement) -> str:
     if not statement.conditions:
         lines.append(statement.missing_people[:1].upper() + statement.missing_people[1:] + ".")
     if statement.ledger is not None:
-        lines.append(f"Releases about the same people add up; this is entry {statement.ledger.entry} of the ledger.")
+        entry = f"this is entry {statement.ledger.entry} of the ledger"
+        how = "add up in quadrature, as the root of the sum of the squares of their μ; their ε do not add"
+        quadratic = bool(statement.parameters.get("squares"))
+        lines.append(f"Releases about the same people {how if quadratic else 'add up'}; {entry}.")
     lines.append(f"Made by {statement.library}.")
     return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
+
+
+def _read_steps(statement: Statement) -> list[str]:
+    """Which records were read, and for whom they were counted."""
+    about = statement.answer.about
+    if about is None:
+        return []
+    steps = []
+    if about.reads:
+        steps.append(
+            f"Of the records those of {about.reads} were read, by their own time in {about.zone}; who has none there "
+            "counts as holding no records of that time."
+        )
+    if about.groups:
+        steps.append(f"Everything was counted by {about.grouping}, and noise was drawn for each group by itself.")
+    return steps
+
+
+def _about_lines(statement: Statement) -> list[str]:
+    """What is to be said where a release is about some periods, or about groups of people."""
+    about = statement.answer.about
+    if about is None:
+        return []
+    lines = []
+    if about.so_far:
+        many = f"all {about.periods_so_far:,} {about.unit}s" if about.periods_so_far > 1 else f"this one {about.unit}"
+        told = "; ".join(
+            f"if {row.changed}, ε = {at_most(row.epsilon)} (at most {percent_up(row.odds)})" for row in about.so_far
+        )
+        lines.append(f"All releases so far together, about {many}: {told}.")
+        lines.append(
+            f"What is the same in every {about.unit}, such as a home, is protected by these sums only, and they grow "
+            "with every release."
+        )
+    if about.pool == "records" and ("," in about.reads or ".." in about.reads):
+        worst = statement.worst_case
+        lines.append(
+            f"Whether a person has any records in one of these {about.unit}s: ε = {at_most(worst.epsilon)} (at most "
+            f"{percent_up(worst.odds)}), because their other records stay."
+        )
+    if about.groups:
+        sizes = ", ".join(f"{row.group} ({row.people:,} people)" for row in about.groups)
+        lines.append(
+            f"By {about.grouping}: {sizes}. Groups are public and everybody is in one: each group's numbers use the "
+            "whole promise, because nobody is in two of them. Numbers by several groupings cost the sum."
+        )
+    return lines
 
 
 def explain(statement: Statement) -> str:
@@ -80,21 +131,22 @@ def explain(statement: Statement) -> str:
     '1. The records were snapped to the public space; only integer counts left the engine.'
     """
     note = "" if statement.outside == "error" else f" ({_OUTSIDE[statement.outside]})"
-    entry, kind, gathered = statement.ledger, kind_of(statement), bool(statement.conditions)
+    entry, kind, reports = statement.ledger, kind_of(statement), bool(statement.conditions)
     steps = [
         *(
             ["Every person's client randomised their own items; messages were mixed before anybody opened them."]
-            if gathered
+            if reports
             else [
                 f"The records were snapped to the public space; only integer counts left the engine.{note}",
+                *_read_steps(statement),
                 kind.counted(statement),
             ]
         ),
         statement.price
         + " was reserved in the ledger"
         + ("" if entry is None else f" (entry {entry.entry}, key {entry.key!r})")
-        + (" before anything was published." if gathered else " before any noise was drawn."),
-        *kind.drawn(statement),
+        + (" before anything was published." if reports else " before any noise was drawn."),
+        *kind.noise_steps(statement),
         f"The guarantee, {statement.definition}, follows from {statement.theorem} and depends on public parameters "
         "only.",
         f"If all data of one person were different: ε = {at_most(statement.worst_case.epsilon)}.",

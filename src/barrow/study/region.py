@@ -15,22 +15,23 @@ import numpy as np
 
 from barrow.errors import ParameterError, plain_file
 from barrow.mechanisms.edge_histogram import edge_histogram
+from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.histogram_regions import ReleasedShares
 from barrow.mechanisms.tree_shares import TreeShares
 from barrow.numerics import exact, exact_text, float_up
-from barrow.questions.plan import Rows
+from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement, not_whole
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
-from barrow.spaces.one_more import base_space, with_no_records
+from barrow.spaces.augmented import base_space, with_no_records
 from barrow.spaces.shapes import cell_corners
+from barrow.spaces.space import Floats
 
 _LARGEST = 2**26
 _Place = Annotated[list[float], msgspec.Meta(min_length=2)]
 _Ring = Annotated[list[_Place], msgspec.Meta(min_length=4)]
 
 
-class _Told(msgspec.Struct):
+class _HistogramParameters(msgspec.Struct):
     """What the parameters of a histogram with additive noise say."""
 
     space: str
@@ -42,11 +43,22 @@ class _Told(msgspec.Struct):
     query: dict[str, Any] = {}
 
 
-def _told(statement: Statement) -> _Told:
+def _told(statement: Statement) -> _HistogramParameters:
     try:
-        return msgspec.convert(statement.parameters, _Told)
+        return msgspec.convert(statement.parameters, _HistogramParameters)
     except msgspec.ValidationError:
         raise not_whole() from None
+
+
+def refuse_groups(statement: Statement) -> None:
+    """Refuse a release by groups, where one histogram is asked for."""
+    about = statement.answer.about
+    if about is not None and about.groups:
+        raise ParameterError(
+            f"The release is by {about.grouping}: it holds a histogram for each of {len(about.groups)} groups.",
+            allowed="a histogram of all people; the tables of this one have items and regions of each group",
+            fix="release the histogram without by, or ask the region itself by groups: a question region with by",
+        )
 
 
 def released_shares(statement: Statement, tables: Mapping[str, Rows], space: Space) -> ReleasedShares:
@@ -57,6 +69,7 @@ def released_shares(statement: Statement, tables: Mapping[str, Rows], space: Spa
         tables: Its tables.
         space: The study's space.
     """
+    refuse_groups(statement)
     told = _told(statement)
     kind, noise = told.mechanism, told.noise
     known = kind == "edges" or (kind in ("tree", "levels", "cells") and noise in ("Laplace", "Gaussian"))
@@ -74,14 +87,14 @@ def released_shares(statement: Statement, tables: Mapping[str, Rows], space: Spa
     shares = np.array([row["share"] for row in tables.get("unbiased", [])], dtype=np.float64)
     rows = [*tables["values"], *tables.get("no_records", [])]
     decoded = np.array([row["share"] for row in rows], dtype=np.float64)
-    found = _released(statement, told, space, kind, noise == "Gaussian", shares)
-    if len(decoded) != space.items or len(shares) != found.outputs:
+    result = _released(statement, told, space, kind, noise == "Gaussian", shares)
+    if len(decoded) != space.items or len(shares) != result.outputs:
         raise _another()
-    return replace(found, decoded=decoded)
+    return replace(result, decoded=decoded)
 
 
 def _released(
-    statement: Statement, told: _Told, space: Space, kind: str, gaussian: bool, shares: Floats
+    statement: Statement, told: _HistogramParameters, space: Space, kind: str, gaussian: bool, shares: Floats
 ) -> ReleasedShares:
     """The shares with the law of their noise, from the statement's public numbers."""
     scale, grid, query = exact(told.scale, "scale"), exact(told.grid, "grid"), told.query
@@ -92,7 +105,7 @@ def _released(
         if exact_text(plan.scale) != told.scale or plan.query.to_spec() != query:
             raise _another()
         return ReleasedShares(space, kind, shares, *noisy, plan=plan)
-    along = None if kind == "cells" else TreeShares.asked(space, query)
+    along = None if kind == "cells" else TreeShares.from_query(space, query)
     return ReleasedShares(space, kind, shares, *noisy, along=along)
 
 
@@ -104,7 +117,7 @@ def _another() -> ParameterError:
     )
 
 
-def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any]:
+def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Mask, Mask]:
     """Two truth values for each item: whether its middle lies in the polygons of a file, and whether they cut its cell.
 
     On the Earth coordinates are longitude and latitude, as GeoJSON has them, and sides are straight in these.
@@ -131,7 +144,7 @@ def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Any, Any
     return inside, cut
 
 
-def _cut(ring: Any, low: Any, high: Any) -> Any:
+def _cut(ring: Floats, low: Floats, high: Floats) -> Mask:
     """Whether a side of the ring passes through the inside of each box: no axis or normal separates them."""
     middle, half = (low + high) / 2.0, (high - low) / 2.0 * (1.0 - 1e-9)
     met = np.zeros(len(low), dtype=bool)
@@ -143,7 +156,7 @@ def _cut(ring: Any, low: Any, high: Any) -> Any:
     return met
 
 
-def _crossed(ring: Any, x: Any, y: Any) -> Any:
+def _crossed(ring: Floats, x: Floats, y: Floats) -> Mask:
     """Whether a ray to the right crosses the ring an odd number of times."""
     odd = np.zeros(len(x), dtype=bool)
     for (x0, y0), (x1, y1) in pairwise(ring):
@@ -160,17 +173,17 @@ def _polygons(path: Path) -> list[list[_Ring]]:
         if path.stat().st_size > _LARGEST:
             raise ValueError
         content = msgspec.json.decode(path.read_bytes().removeprefix(BOM_UTF8))
-        found = msgspec.convert(_geometry(content), list[list[_Ring]])
-        good = all(ring[0] == ring[-1] for polygon in found for ring in polygon)
+        results = msgspec.convert(_geometry(content), list[list[_Ring]])
+        good = all(ring[0] == ring[-1] for polygon in results for ring in polygon)
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        found, good = [], False
-    if not found or not good:
+        results, good = [], False
+    if not results or not good:
         raise ParameterError(
             f"The file {str(path)!r} holds no polygon.",
             allowed="GeoJSON with a Polygon or a MultiPolygon, whose rings are closed",
             fix="--within region.geojson",
         )
-    return found
+    return results
 
 
 def _geometry(shape: Any) -> list[Any]:

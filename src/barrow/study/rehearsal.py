@@ -12,8 +12,8 @@ from pathlib import Path
 
 from barrow.engines import Counts
 from barrow.errors import ParameterError
-from barrow.questions import Plan
-from barrow.questions.plan import Rows
+from barrow.questions import Answer
+from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement
 from barrow.spaces import Line
 from barrow.study.outputs import value_files
@@ -21,18 +21,18 @@ from barrow.study.prose import statement_text
 from barrow.study.statement import make_statement, write_statement
 from barrow.study.study import Study
 
-Renderer = Callable[[Statement, Mapping[str, Rows], Plan], Mapping[str, bytes]]
+Renderer = Callable[[Statement, Mapping[str, Rows], Answer], Mapping[str, bytes]]
 """From a statement, its tables and its plan to further files, e.g. a report."""
 _PLACE: Rows = [{"output": "dummy", "lat": 0.0, "lon": 0.0, "value": 0.5, "unit": ""}]
 
 
 @cache
-def _dummy() -> tuple[Study, Plan, dict[str, Rows]]:
+def _dummy() -> tuple[Study, Answer, dict[str, Rows]]:
     """The mean of two people who hold the same public item; its noise is drawn for nothing."""
     study = Study(Line(0, 2, step=1), alpha=1, users=2, dataset="rehearsal", missing="default item")
     plan = study.plan("mean")
-    drawn, _ = plan.draw(plan.statistics(Counts([1], [1], [2], users=2)))
-    return study, plan, plan.tables(drawn)
+    sample = plan.draw(plan.statistics(Counts([1], [1], [2], users=2)))
+    return study, plan, plan.tables(sample)
 
 
 def rehearse(renderers: Iterable[Renderer], folder: Path | None = None) -> None:

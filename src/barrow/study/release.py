@@ -15,17 +15,29 @@ import msgspec
 from msgspec import structs
 
 from barrow.display import renderer
-from barrow.engines import Counts, Engine
+from barrow.engines import Counts, Engine, ItemSums
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, NoAuthorityError, Reservation, SpaceRef, Staged
 from barrow.progress import task
-from barrow.queries.base import plain
-from barrow.questions import Plan, Question, declared_parts
-from barrow.questions.plan import Rows
+from barrow.queries.query import plain
+from barrow.questions import Answer, Question, declared_parts
+from barrow.questions.answer import Rows, Sample, Statistics
+from barrow.questions.prices import charges, price_words
+from barrow.questions.question import asked_of
+from barrow.questions.releasing import (
+    drawn_by_curator,
+    held_by_each,
+    most_rows,
+    on_map,
+    parameters,
+    summary,
+)
 from barrow.questions.statement import LedgerEntry, ReleaseFile
+from barrow.study.about import ALL, About
 from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.outputs import Stage, digest_of, value_files
+from barrow.study.parts import CellReader, PartsDraw, ReleaseParts, Series, totals_so_far, with_parts
 from barrow.study.prose import statement_text
 from barrow.study.rehearsal import Renderer, rehearse
 from barrow.study.result import Release
@@ -58,6 +70,8 @@ def run_release(
     progress: bool | None = None,
     renderers: Iterable[Renderer] | None = None,
     stages: Callable[[str], None] = lambda stage: None,
+    about: About = ALL,
+    series: Series | None = None,
 ) -> Release:
     """Release the answer to ``question``; the same key gives the same answer again, for free.
 
@@ -71,6 +85,8 @@ def run_release(
         progress: Show what takes long, and how far it is; by default on a terminal and in a notebook.
         renderers: What makes further files of the statement and its tables; by default the report.
         stages: Is told each stage as it begins.
+        about: The periods that it reads and the groups that it tells apart; everybody and all records by default.
+        series: Plans and counts for several releases at once; by default this release does so for itself.
 
     >>> import tempfile
     >>> from barrow.questions import Mean
@@ -79,14 +95,15 @@ def run_release(
     >>> people = read({"uid": [1, 2, 3], "age": [20, 30, 40]}, user="uid", item="age")
     >>> study = Study(Line(0, 100, unit="years", step=1), alpha=5, users=3, dataset="ages", data=people)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     book = Ledger.create(folder + "/ages.ledger", study)
-    ...     first = run_release(study, Mean(), ledger=book, out=folder + "/mean")
-    ...     again = run_release(study, Mean(), ledger=book, out=folder + "/mean")
+    ...     ledger = Ledger.create(folder + "/ages.ledger", study)
+    ...     first = run_release(study, Mean(), ledger=ledger, out=folder + "/mean")
+    ...     again = run_release(study, Mean(), ledger=ledger, out=folder + "/mean")
     >>> len(first.values), first.statement.alpha, first.values.tolist() == again.values.tolist()
     (1, 5.0, True)
     """
     with bars(progress):
-        return _run(_prepared(study, question, ledger, out, key, stages), _standard(renderers), stages)
+        job = _prepared(study, question, ledger, out, key, stages, about, series or Series(study, question, [about]))
+        return _run(job, _standard(renderers), stages)
 
 
 def _standard(renderers: Iterable[Renderer] | None) -> tuple[Renderer, ...]:
@@ -94,29 +111,29 @@ def _standard(renderers: Iterable[Renderer] | None) -> tuple[Renderer, ...]:
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
-    """What people randomised themselves and somebody gathered: nothing is read for it, and nothing drawn.
+class CollectedReports:
+    """Results of collected reports, which people randomised themselves: nothing is read for it, and nothing drawn.
 
     Attributes:
         plan: The plan, for as many people as took part.
-        drawn: What the plan's ``draw`` would give.
+        output: What the plan's ``draw`` would give.
         named: What is public about where it came from.
         conditions: What the guarantee rests on beside mathematics: who must not work together with whom.
-        tables: The values; by default what the plan makes of ``drawn``.
+        tables: The values; by default what the plan makes of ``output``.
         summary: The values in a few lines; by default the plan's.
     """
 
-    plan: Plan
-    drawn: Any
+    plan: Answer
+    output: Sample
     named: Mapping[str, Any]
     conditions: tuple[str, ...]
     tables: Mapping[str, list[dict[str, Any]]] | None = None
     summary: Sequence[str] | None = None
 
 
-def release_gathered(
+def release_collected(
     study: Study,
-    gathered: Gathered,
+    reports: CollectedReports,
     *,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     out: str | os.PathLike[str] | None = None,
@@ -124,11 +141,11 @@ def release_gathered(
     renderers: Iterable[Renderer] | None = None,
     stages: Callable[[str], None] = lambda stage: None,
 ) -> Release:
-    """Release what was gathered, once for each key, with a statement and an entry in the ledger.
+    """Release results of collected reports, once for each key, with a statement and an entry in the ledger.
 
     Args:
         study: The study.
-        gathered: What there is to release.
+        reports: What there is to release.
         ledger: The ledger to charge, or its file; by default the one that the study names.
         out: A new folder for the results; by default a private one beside the ledger.
         key: Names this release.
@@ -136,34 +153,34 @@ def release_gathered(
         stages: Is told each stage as it begins.
     """
     stages("validate")
-    plan, book = gathered.plan, _open(study, ledger)
-    _check_book(book, study)
-    _check_place(study, book, out, key)
-    parameters = {**parameters_of(study, plan), "data": dict(gathered.named)}
-    stage = Stage(_place(book, out, key), key)
-    job = _Job(study, None, None, book, plan, parameters, key, stage, gathered)
+    plan, state = reports.plan, _open(study, ledger)
+    _check_ledger(state, study)
+    _check_place(study, state, out, key)
+    parameters = {**parameters_of(study, plan), "data": dict(reports.named)}
+    stage = Stage(_place(state, out, key), key)
+    job = _Job(study, None, None, state, plan, parameters, key, stage, reports)
     return _run(job, _standard(renderers), stages)
 
 
 def _run(job: _Job, renderers: Sequence[Renderer], stages: Callable[[str], None]) -> Release:
     here = os.path.abspath(job.stage.out)
-    known = job.book.resume(
+    known = job.ledger.resume(
         job.key, job.parameters, folder=here, forget=lambda folders: _forget([*folders, here], job.key)
     )
     if isinstance(known, Staged | Committed):
-        return _finished(job.book, known, job.stage, stages)
+        return _finished(job.ledger, known, job.stage, stages)
     if known is None:
-        named = job.study if job.study.dataset is not None else job.study.replace(dataset=job.book.budget.dataset)
-        job.book.check_study(named, spaces=[job.plan.space])
-        job.book.check(**job.paid)
+        named = job.study if job.study.dataset is not None else job.study.replace(dataset=job.ledger.budget.dataset)
+        job.ledger.check_study(named, spaces=[SpaceRef.of(job.plan.terms.space, number=job.plan.terms.number)])
+        job.ledger.check(**job.paid)
     job.stage.open(_room(job.plan))
     try:
         rehearse(renderers, job.stage.folder)
         stages("read")
         with task("reading the records"):
-            statistics = None if job.gathered is not None else job.plan.statistics(_counted(job))
+            statistics = None if job.reports is not None else _statistics(job)
         stages("reserve")
-        reservation = known or job.book.reserve(
+        reservation = known or job.ledger.reserve(
             key=job.key, what=job.plan.description, parameters=job.parameters, question=job.plan.question.label,
             folder=here, resumable=True, **job.paid,
         )  # fmt: skip
@@ -172,24 +189,24 @@ def _run(job: _Job, renderers: Sequence[Renderer], stages: Callable[[str], None]
         raise
     try:
         with task("drawing noise and writing what is released"):
-            files, tables = _drawn(job, reservation, statistics, renderers, stages)
+            files, tables = _draw(job, reservation, statistics, renderers, stages)
         stages("stage")
         job.stage.write(files)
     except BaseException as error:
         job.stage.discard()
         given_up = reservation.taken and isinstance(error, Exception) and not _of_the_machine(error, renderers)
         if given_up:  # it may have failed because of its values: drawing until nothing fails would select them
-            job.book.abandon(reservation)
+            job.ledger.abandon(reservation)
         raise _interrupted(job.plan, reservation, error, given_up) from (
             error if isinstance(error, Exception) else None
         )
     try:
-        staged = job.book.stage(reservation, *_digests(files))
+        staged = job.ledger.stage(reservation, *_digests(files))
     except BaseException as error:  # the record may be on the disk all the same, so what was staged stays
         if isinstance(error, NoAuthorityError):  # unless somebody else has the right to stage: then this is nobody's
             job.stage.discard()
         raise _interrupted(job.plan, reservation, error, False) from (error if isinstance(error, Exception) else None)
-    return _finished(job.book, staged, job.stage, stages, job.plan, tables)
+    return _finished(job.ledger, staged, job.stage, stages, job.plan, tables)
 
 
 def _of_the_machine(error: Exception, renderers: Sequence[Renderer]) -> bool:
@@ -216,12 +233,14 @@ class _Job:
     study: Study
     data: Data | None
     engine: Engine | None
-    book: Ledger
-    plan: Plan
+    ledger: Ledger
+    plan: Answer
     parameters: Mapping[str, Any]
     key: str
     stage: Stage
-    gathered: Gathered | None = None
+    reports: CollectedReports | None = None
+    parts: ReleaseParts | None = None
+    reader: CellReader | None = None
 
     @property
     def paid(self) -> dict[str, Any]:
@@ -230,10 +249,11 @@ class _Job:
         return {
             "event": plan.event,
             "guarantee": plan.guarantee,
-            "space": SpaceRef.of(plan.space, plan.terms.records),
-            "dataset": self.study.dataset or self.book.budget.dataset,
-            "users": plan.terms.users if self.gathered is None else self.book.budget.users,
-            "items": plan.items,
+            "space": SpaceRef.of(plan.terms.space, plan.terms.records, plan.terms.number),
+            "dataset": self.study.dataset or self.ledger.budget.dataset,
+            "users": plan.terms.users if self.reports is None else self.ledger.budget.users,
+            "items": held_by_each(plan).items,
+            **({} if plan.terms.reads is None else {"reads": plan.terms.reads}),
         }
 
 
@@ -244,40 +264,56 @@ def _prepared(
     out: str | os.PathLike[str] | None,
     key: str | None,
     stages: Callable[[str], None],
+    about: About,
+    series: Series,
 ) -> _Job:
     """Everything that can be refused without reading a record, the quick things before the plan."""
     stages("validate")
     if study.data is None:
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
-    book = _open(study, ledger)
-    terms = study.terms(question)
-    _check_book(book, study)
-    _check_place(study, book, out, key)
-    engine = study.data.validate(terms.space)
+    state = _open(study, ledger)
+    space = study.terms(question, reads=about.window).space
+    _check_ledger(state, study)
+    _check_place(study, state, out, key)
+    engine = study.data.validate(space, about)
     with task(f"planning {question.label}"):
-        plan = question.plan(terms)
+        parts = series.planner.parts(about)
+    plan = parts.plan
     _check_plan(plan)
-    parameters = parameters_of(study, plan)
+    parameters = parameters_of(study, parts.stated, about)
     name = key or f"{question.label}-{_digest(parameters)[:16]}"
-    return _Job(study, study.data, engine, book, plan, parameters, name, Stage(_place(book, out, name), name))
+    stage = Stage(_place(state, out, name), name)
+    return _Job(study, study.data, engine, state, plan, parameters, name, stage, parts=parts, reader=series.reader)
 
 
-def _counted(job: _Job) -> Counts:
-    """An engine's integers: of all items, or of those drawn from each person."""
-    users, plan, space = job.plan.terms.users, job.plan, job.plan.space
+def _statistics(job: _Job) -> dict[str | None, Statistics]:
+    """What noise will be added to, for each group (private)."""
+    parts = job.parts
+    if parts is None or parts.about.whole or job.reader is None or job.engine is None:
+        return {None: job.plan.statistics(_counted(job))}
+    return parts.statistics(job.reader.cells(job.engine, parts.plan.terms.space))
+
+
+def _counted(job: _Job) -> Counts | ItemSums:
+    """An engine's integers: sums over people, or counts by size, of all items or of those drawn from each person."""
+    users, plan, space = job.plan.terms.users, job.plan, job.plan.terms.space
     if job.data is None or job.engine is None:
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
-    if plan.samples is not None:
-        found: Counts = job.data.sample(job.engine, space, users, plan.samples)
-        return found
-    # Item-wise, missing people hold m default items and not one, so the plan adds them and not the engine.
-    return job.data.count(job.engine, space, None if plan.items is not None else users)
+    held = held_by_each(plan)
+    if held.samples is not None:
+        counts: Counts = job.data.sample(job.engine, space, users, held.samples)
+        return counts
+    if plan.question.traits.whole_people:
+        return job.data.people(job.engine, space, users)
+    if held.items is not None:  # missing people hold m default items and not one, so the plan adds them
+        return job.data.count(job.engine, space, None)
+    return job.data.sums(job.engine, space, users)
 
 
-def _drawn(
+def _draw(
     job: _Job,
     reservation: Reservation,
-    statistics: Any,
+    statistics: Mapping[str | None, Statistics] | None,
     renderers: Iterable[Renderer],
     stages: Callable[[str], None],
 ) -> tuple[dict[str, bytes], dict[str, Rows]]:
@@ -285,21 +321,19 @@ def _drawn(
     study, plan = job.study, job.plan
     stages("draw")
     reservation.take()
-    drawn, private = plan.draw(statistics) if job.gathered is None else (job.gathered.drawn, True)
-    if not private:  # noise that somebody can predict protects nobody
-        raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
-    made = None if job.gathered is None else job.gathered.tables
-    tables = plan.tables(drawn) if made is None else dict(made)
-    files = value_files(tables, mapped=plan.mapped, folder=job.stage.folder)
-    place = study.ledger if study.ledger is not None or job.book.file is None else str(job.book.file)
-    entry = LedgerEntry(ledger=place, entry=reservation.seq, key=job.key)
-    own = None if job.gathered is not None else plan.own_error(drawn)
+    result = _noisy(job, statistics)
+    files = value_files(result.tables, mapped=on_map(plan), folder=job.stage.folder)
+    place = study.ledger if study.ledger is not None or job.ledger.file is None else str(job.ledger.file)
     statement = make_statement(
-        study, plan, entry=entry, parameters=dict(job.parameters), summary=_summary(job, drawn),
-        conditions=() if job.gathered is None else job.gathered.conditions, own=own,
+        study, plan, entry=LedgerEntry(ledger=place, entry=reservation.seq, key=job.key),
+        parameters=dict(job.parameters), summary=result.summary,
+        conditions=() if job.reports is None else job.reports.conditions, own=result.own,
     )  # fmt: skip
+    if job.parts is not None and not job.parts.about.whole:
+        statement = with_parts(statement, study, job.parts, totals_so_far(study, job.ledger))
+    tables = result.tables
     for render in renderers:
-        files |= render(statement, tables, plan)
+        files |= render(statement, tables, plan if job.parts is None else job.parts.worst)
     listed = [ReleaseFile(name=name, sha256=hashlib.sha256(content).hexdigest()) for name, content in files.items()]
     statement = structs.replace(statement, files=listed)
     statement = structs.replace(statement, digest=statement_digest(statement))
@@ -308,9 +342,19 @@ def _drawn(
     return files, tables
 
 
-def _summary(job: _Job, drawn: Any) -> Sequence[str]:
-    lines = None if job.gathered is None else job.gathered.summary
-    return job.plan.summary(drawn) if lines is None else lines
+def _noisy(job: _Job, statistics: Mapping[str | None, Statistics] | None) -> PartsDraw:
+    """What is released of every group: the values with noise, in lines and tables."""
+    reports, parts = job.reports, job.parts
+    if reports is not None:
+        tables = job.plan.tables(reports.output) if reports.tables is None else dict(reports.tables)
+        lines = summary(job.plan, reports.output) if reports.summary is None else reports.summary
+        return PartsDraw(tables, lines)
+    if parts is None or statistics is None:
+        raise ParameterError("Nothing was read.", allowed="a study with records", fix="data=bw.read(…)")
+    sample = parts.draw(statistics)
+    if not all(one.private for one in sample.values()):  # noise that somebody can predict protects nobody
+        raise ParameterError("The noise came from a seed.", allowed="the system's entropy", fix="draw without a source")
+    return parts.told(sample)
 
 
 def _digests(files: Mapping[str, bytes]) -> tuple[str, str]:
@@ -321,25 +365,25 @@ def _digests(files: Mapping[str, bytes]) -> tuple[str, str]:
 
 def _find(stage: Stage, wanted: tuple[str, str | None]) -> tuple[Path, dict[str, bytes]]:
     """Where the files with these digests are, and the files; other files beside them do not matter."""
-    for place, found in stage.found():
+    for place, result in stage.folders():
         with suppress(KeyError, ParameterError):
-            names = {file.name for file in parse_statement(found["statement.json"]).files}.union(_STATEMENT)
-            files = {name: content for name, content in found.items() if name in names}
+            names = {file.name for file in parse_statement(result["statement.json"]).files}.union(_STATEMENT)
+            files = {name: content for name, content in result.items() if name in names}
             if _digests(files) == wanted:
                 return place, files
     return stage.out, {}
 
 
 def _finished(
-    book: Ledger,
+    ledger: Ledger,
     known: Staged | Committed,
     stage: Stage,
     stages: Callable[[str], None],
-    plan: Plan | None = None,
+    plan: Answer | None = None,
     tables: Mapping[str, Rows] | None = None,
 ) -> Release:
     """Commit and publish what was staged, now or before; never draw again."""
-    folders = book.folders(known.seq)
+    folders = ledger.folders(known.seq)
     for stage in (stage, *(Stage(folder, known.key) for folder in folders)):  # noqa: B020
         place, files = _find(stage, (known.outputs, known.statement))
         if files:
@@ -353,7 +397,7 @@ def _finished(
         )
     if isinstance(known, Staged):
         stages("commit")
-        book.commit(known)
+        ledger.commit(known)
     stages("publish")
     try:
         folder = stage.publish(place)
@@ -369,19 +413,19 @@ def _finished(
     return Release.of(files, folder, plan, tables)
 
 
-def _interrupted(plan: Plan, reservation: Reservation, error: BaseException, given_up: bool) -> LostReleaseError:
+def _interrupted(plan: Answer, reservation: Reservation, error: BaseException, given_up: bool) -> LostReleaseError:
     again = "mend the cause and run the same command again: it goes on without paying again"
     return LostReleaseError(
-        f"The release was paid for ({plan.price_words}, entry {reservation.seq} of the ledger) and then interrupted: "
+        f"The release was paid for ({price_words(plan)}, entry {reservation.seq} of the ledger) and then interrupted: "
         f"{type(error).__name__}. Nothing was shown to anybody.",
         allowed="what is spent is never given back, and never spent twice under one key",
         fix="mend the cause, then release under a new --key, which pays again" if given_up else again,
     )
 
 
-def _check_book(book: Ledger, study: Study) -> None:
+def _check_ledger(ledger: Ledger, study: Study) -> None:
     """What can be refused before a plan is made: the ledger is about another data set."""
-    budget = book.budget
+    budget = ledger.budget
     if (study.dataset is not None and study.dataset != budget.dataset) or study.users != budget.users:
         raise ParameterError(
             f"The study is about {study.users:,} users of {study.dataset or budget.dataset!r}, the ledger about "
@@ -391,10 +435,10 @@ def _check_book(book: Ledger, study: Study) -> None:
         )
 
 
-def _check_place(study: Study, book: Ledger, out: str | os.PathLike[str] | None, key: str | None) -> None:
+def _check_place(study: Study, ledger: Ledger, out: str | os.PathLike[str] | None, key: str | None) -> None:
     """A folder that is taken by something else is found before a plan is made; a release may be shown again."""
     place = None if out is None else Path(out)
-    for name in (place or book.file, study.ledger or book.file, key):
+    for name in (place or ledger.file, study.ledger or ledger.file, key):
         if any("\ud800" <= letter <= "\udfff" for letter in str(name)):  # no statement could be written after paying
             raise ParameterError(
                 f"The name {str(name)!r} is not UTF-8.",
@@ -409,14 +453,14 @@ def _check_place(study: Study, book: Ledger, out: str | os.PathLike[str] | None,
         )
 
 
-def _check_plan(plan: Plan) -> None:
-    if not plan.by_curator:
+def _check_plan(plan: Answer) -> None:
+    if not drawn_by_curator(plan):
         raise ParameterError(
             f"model is {plan.terms.model.value!r}, but a release from data already held adds noise centrally.",
             allowed="'central'",
             fix="model='central', or barrow local for reports that people randomise themselves",
         )
-    if any(paid > granted for paid, granted in zip(plan.charges(), plan.terms.epsilons, strict=True)):
+    if any(paid > granted for paid, granted in zip(charges(plan), plan.terms.granted, strict=True)):
         raise ParameterError(
             "The mechanism would cost more than the question's fraction of a promise.",
             allowed="a mechanism that keeps every promise",
@@ -437,32 +481,33 @@ def _open(study: Study, ledger: Ledger | str | os.PathLike[str] | None) -> Ledge
     return Ledger.open(place)
 
 
-def _place(book: Ledger, out: str | os.PathLike[str] | None, name: str) -> Path:
+def _place(ledger: Ledger, out: str | os.PathLike[str] | None, name: str) -> Path:
     """The folder of the results: as asked, or a private one beside the ledger."""
     if out is not None:
         return Path(out)
-    place = book.file
+    place = ledger.file
     if place is None:
         raise ParameterError("No output folder is named.", allowed="a new folder", fix="out='results'")
     return Path(f"{place}.answers") / _digest({"key": name})[:24]
 
 
-def _room(plan: Plan) -> int:
+def _room(plan: Answer) -> int:
     """A generous guess of the bytes that the files will need."""
-    return 2**20 + 600 * plan.rows
+    return 2**20 + 600 * most_rows(plan)
 
 
-def parameters_of(study: Study, plan: Plan) -> dict[str, Any]:
+def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, Any]:
     """Every public number on which the distribution of the values depends, and which records they are about."""
     named = {} if study.data is None else study.data.named()
-    others = declared_parts(plan.question, plan.space)
-    asked = {key: value for key, value in plan.question.asked.items() if key not in ("values", "matrix", "to")}
+    others = declared_parts(plan.question, plan.terms.space)
+    request = {key: value for key, value in asked_of(plan.question).items() if key not in ("values", "matrix", "to")}
     return {
         "dataset": study.dataset,
         **plan.terms.to_spec(),
-        "question": msgspec.json.decode(json.dumps(plain_deep(asked), default=str)),
-        **plan.parameters(),
+        "question": msgspec.json.decode(json.dumps(plain_deep(request), default=str)),
+        **parameters(plan),
         **({"declared": others} if others else {}),
+        **about.to_spec(),
         "data": named,
     }
 

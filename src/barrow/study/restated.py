@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Any
+from typing import Literal
 
 import msgspec
 
 from barrow.accounting import price
+from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
 from barrow.planning.terms import Terms
-from barrow.policy import Policy, RecordMap
-from barrow.privacy import Event, Guarantee, Model, event_from_json
-from barrow.questions import Mean, Plan, Question, declared_parts
-from barrow.questions.plan import Rows
+from barrow.promises import Event, Guarantee, Model, Promise, RecordMap, Window, event_from_json
+from barrow.questions import Answer, Mean, Question, declared_parts
+from barrow.questions.answer import Sample, Statistics, Tables
+from barrow.questions.releasing import HeldItems, held_by_each
 from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement
 from barrow.spaces import Space
 from barrow.spaces.covariates import caveat
@@ -38,84 +38,66 @@ _FROM_SPACE = (
 """What is said again of every plan from its promises and its space, and compared."""
 
 
+@dataclass(frozen=True)
+class _Caused:
+    """A mechanism of which no more is known than what it did."""
+
+    event: Event
+
+
 @dataclass(frozen=True, eq=False)
-class _Stated(Plan):
+class _Stated(Answer):
     """A plan as far as a statement says it: enough to say again what every kind of plan says alike."""
 
     question: Question
     terms: Terms
     guarantee: Guarantee
-    caused: Event
-    held: int | None
-    drawn: int | None
-
-    @property
-    def event(self) -> Event:
-        """What the statement says was drawn."""
-        return self.caused
-
-    @property
-    def ratio(self) -> Fraction:
-        """B/ell, where noise was added."""
-        found = getattr(self.caused, "range_ratio", None)
-        return Fraction(1) if found is None else Fraction(found)
-
-    @property
-    def items(self) -> int | None:
-        """How many items each person holds, where that is public."""
-        return self.held
-
-    @property
-    def samples(self) -> int | None:
-        """How many items were drawn from each person."""
-        return self.drawn
-
+    caused: _Caused
+    items_each: HeldItems
     description = ""
     error = 0.0
 
-    def fields(self) -> AnswerFacts:
+    @property
+    def mechanism(self) -> _Caused:
+        """What the statement says was drawn."""
+        return self.caused
+
+    def facts(self) -> AnswerFacts:
         """What is a kind's own cannot be said again."""
         return AnswerFacts()
 
-    def parameters(self) -> dict[str, Any]:
-        """Nor can these."""
-        return {}
-
-    def details(self) -> dict[str, Any]:
-        """Nor can these."""
-        return {}
-
-    def answer_lines(self) -> list[str]:
-        """Nor can these."""
-        return []
-
-    def statistics(self, counts: Any) -> Any:
+    def statistics(self, counts: Counts | ItemSums) -> Statistics:
         """A statement reads and draws nothing."""
-        raise ParameterError("A statement draws nothing.", allowed="a plan", fix="study.plan()")
+        raise _draws_nothing()
 
-    def draw(self, statistics: Any) -> tuple[Any, bool]:
+    def draw(self, statistics: Statistics) -> Sample:
         """Nothing is drawn."""
-        return self.statistics(statistics), False
+        raise _draws_nothing()
 
-    def tables(self, drawn: Any) -> dict[str, Rows]:
+    def tables(self, sample: Sample) -> Tables:
         """So there are no tables."""
         return {}
 
-    def summary(self, drawn: Any) -> list[str]:
-        """Nor lines of them."""
-        return []
+
+@held_by_each.register(_Stated)
+def _(answer: _Stated) -> HeldItems:
+    return answer.items_each
 
 
-class _Told(msgspec.Struct):
+def _draws_nothing() -> ParameterError:
+    return ParameterError("A statement draws nothing.", allowed="a plan", fix="study.plan()")
+
+
+class _StatedParameters(msgspec.Struct):
     """What the parameters of every kind say; what is a kind's own is not read."""
 
     dataset: str | None
     users: int
     model: Model
     space: str
-    question: _Asked
-    data: _Source
-    promises: list[tuple[str, str, str]]
+    question: _StatedQuestion
+    data: _StatedSource
+    promises: list[list[str]]
     alpha: str | None
     delta: str
     fraction: str
@@ -126,13 +108,24 @@ class _Told(msgspec.Struct):
     noise: str = ""
     scale: str | None = None
     grid: str = "0"
+    reads: str | None = None
+    pool: Literal["records", "periods"] = "records"
+    weights: list[str] | None = None
+    periods: int = 1
+    squares: list[str] = []
+    group: _StatedGroup | None = None
 
 
-class _Asked(msgspec.Struct):
+class _StatedGroup(msgspec.Struct):
+    name: str
+    sizes: dict[str, int]
+
+
+class _StatedQuestion(msgspec.Struct):
     kind: str
 
 
-class _Source(msgspec.Struct):
+class _StatedSource(msgspec.Struct):
     outside: str | None = None
 
 
@@ -141,7 +134,7 @@ def contradictions(statement: Statement) -> list[str]:
 
     A forged statement may hold anything: what cannot be read is raised as the parsers raise it.
     """
-    told = msgspec.convert(statement.parameters, _Told)
+    told = msgspec.convert(statement.parameters, _StatedParameters)
     event, space = event_from_json(statement.event), space_of(statement)
     guarantee = price(event)
     expected: Json = {"event": event.to_json(), **_from_numbers(told, guarantee)}
@@ -158,6 +151,7 @@ def contradictions(statement: Statement) -> list[str]:
         wrong += [] if not caveat(space) or caveat(space) in statement.not_covered else ["not_covered"]
     wrong += [name for name, value in expected.items() if _text(getattr(statement, name)) != _text(value)]
     wrong += [] if told.data.outside in (None, statement.outside) else ["outside"]
+    wrong += [] if _about_follows(statement, told) else ["answer.about"]
     return wrong + ([] if _noise_follows(statement, told) else ["answer"])
 
 
@@ -181,7 +175,7 @@ def _text(value: object) -> bytes:
     return msgspec.json.encode(value, order="deterministic")
 
 
-def _from_numbers(told: _Told, guarantee: Guarantee) -> Json:
+def _from_numbers(told: _StatedParameters, guarantee: Guarantee) -> Json:
     definition = guarantee.definition
     alpha = definition.parameters.get("alpha")
     return {
@@ -200,7 +194,19 @@ def _from_numbers(told: _Told, guarantee: Guarantee) -> Json:
     }
 
 
-def _noise_follows(statement: Statement, told: _Told) -> bool:
+def _about_follows(statement: Statement, told: _StatedParameters) -> bool:
+    """Whether periods and groups are those of the parameters, and no group has other noise than its size gives."""
+    about = statement.answer.about
+    if about is None:
+        return told.reads is None and told.group is None
+    sizes = {} if told.group is None else told.group.sizes
+    named = "" if told.group is None else told.group.name
+    return (about.reads, about.grouping) == (told.reads or "", named) and sizes == {
+        row.group: row.people for row in about.groups
+    }
+
+
+def _noise_follows(statement: Statement, told: _StatedParameters) -> bool:
     """Whether additive noise, where there is one, is said to be what the parameters say."""
     noise = statement.answer.noise
     if noise is None or told.scale is None:  # a kind of somebody else's may not say it
@@ -209,10 +215,25 @@ def _noise_follows(statement: Statement, told: _Told) -> bool:
     return noise == NoiseFacts(distribution=told.noise, scale=float_up(scale), grid=str(grid))
 
 
-def _plan(statement: Statement, told: _Told, event: Event, guarantee: Guarantee, space: Space) -> _Stated:
-    promises = Policy(space, told.promises).promises if told.promises else ()
+def _plan(statement: Statement, told: _StatedParameters, event: Event, guarantee: Guarantee, space: Space) -> _Stated:
+    promises = tuple(Promise(*row[:3], scope=row[3] if len(row) > 3 else None) for row in told.promises)
     given = None if told.alpha is None else exact(told.alpha, "alpha")
     delta, fraction, honest = exact(told.delta, "delta"), exact(told.fraction, "fraction"), exact(told.honest, "honest")
-    terms = Terms(space, told.users, promises, given, delta, fraction, told.model, honest, told.records)
+    weights = None if told.weights is None else tuple(exact(weight, "weight") for weight in told.weights)
+    reads = None if told.reads is None else Window.parse(told.reads, told.pool, weights)
+    terms = Terms(
+        space,
+        told.users,
+        promises,
+        given,
+        delta,
+        fraction,
+        told.model,
+        honest,
+        told.records,
+        reads,
+        told.periods,
+        squares=tuple(exact(square, "a square") for square in told.squares),
+    )
     items = statement.answer.items_per_person if told.samples is None else None
-    return _Stated(Mean(), terms, guarantee, event, items, told.samples)
+    return _Stated(Mean(), terms, guarantee, _Caused(event), HeldItems(items, told.samples))

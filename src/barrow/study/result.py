@@ -14,14 +14,17 @@ import numpy as np
 
 from barrow.display import Displayed
 from barrow.errors import ParameterError, optional_library
-from barrow.questions import Plan
-from barrow.questions.plan import Rows
+from barrow.questions import Answer
+from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement
-from barrow.questions.values import Bounds, bounds_of, places_of
+from barrow.questions.value_tables import Bounds, bounds_of, places_of
 from barrow.spaces import Space
 from barrow.spaces.shapes import cell_places
 from barrow.study.outputs import columns_of, read_tables
+from barrow.study.region import released_shares
 from barrow.study.statement import parse_statement, space_of
+from barrow.study.synthetic import SyntheticRecords, Within, sample_records
+from barrow.study.verification import read_statement
 
 if TYPE_CHECKING:
     from barrow.mechanisms.edge_intervals import RegionInterval
@@ -53,14 +56,14 @@ class Release(Displayed):
     text: str
     tables: Mapping[str, Rows]
     folder: Path
-    plan: Plan | None = None
+    plan: Answer | None = None
 
     @classmethod
     def of(
         cls,
         files: Mapping[str, bytes],
         folder: Path,
-        plan: Plan | None = None,
+        plan: Answer | None = None,
         tables: Mapping[str, Rows] | None = None,
     ) -> Release:
         """The release that a folder's files hold; their tables need not be read where they are known."""
@@ -77,8 +80,6 @@ class Release(Displayed):
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Release:
         """The release that was published in ``folder``; :func:`barrow.verify` says whether it is whole."""
-        from barrow.study.verification import read_statement
-
         read_statement(folder)
         place = Path(folder)
         return cls.of({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()}, place)
@@ -88,8 +89,8 @@ class Release(Displayed):
         """The released values, one for each output: numbers, or the reports of a list."""
         rows = self.tables["values"]
         column = next(name for name in _COLUMNS if name in rows[0])
-        found = [row[column] for row in rows]
-        return found if column == "report" else np.array(found)
+        results = [row[column] for row in rows]
+        return results if column == "report" else np.array(results)
 
     @property
     def error(self) -> float:
@@ -121,8 +122,6 @@ class Release(Displayed):
             raise ParameterError(
                 "The release holds the digest of its space, not the space.", allowed="space=", fix="space=study.space"
             )
-        from barrow.study.region import released_shares
-
         return released_shares(self.statement, self.tables, place)
 
     def region(
@@ -144,10 +143,20 @@ class Release(Displayed):
         """Intervals for a list of regions, chosen without looking, that hold all at once."""
         return self.shares(space).regions(regions, confidence)
 
+    def sample(self, rows: int, *, within: Within = "uniform", space: Space | None = None) -> SyntheticRecords:
+        """Synthetic records drawn from a released histogram, which belong to nobody; it costs nothing.
+
+        Args:
+            rows: How many.
+            within: Where in its cell a record lies: ``"uniform"`` anywhere in it, ``"centre"`` in its middle.
+            space: The study's space, where the release was read from a folder and does not hold it.
+        """
+        return sample_records(self, rows, within=within, space=space)
+
     @property
     def space(self) -> Space | None:
         """The space, where the release was made just now or its statement holds what makes it."""
-        return self.plan.space if self.plan is not None else space_of(self.statement)
+        return self.plan.terms.space if self.plan is not None else space_of(self.statement)
 
     @property
     def report(self) -> Path:
@@ -220,7 +229,7 @@ def _geometry(corners: Any, row: Mapping[str, Any], i: int) -> dict[str, Any]:
     if corners is None:
         return {"type": "Point", "coordinates": [row["lon"], row["lat"]]}
     ring = [[lon, lat] for lat, lon in corners[i].tolist()]
-    kept = [p for k, p in enumerate(ring) if k == 0 or p != ring[k - 1]]
-    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(kept, [*kept[1:], kept[0]], strict=True))
-    kept = kept if area > 0 else kept[::-1]  # outer rings turn to the left
-    return {"type": "Polygon", "coordinates": [[*kept, kept[0]]]}
+    points = [p for k, p in enumerate(ring) if k == 0 or p != ring[k - 1]]
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(points, [*points[1:], points[0]], strict=True))
+    points = points if area > 0 else points[::-1]  # outer rings turn to the left
+    return {"type": "Polygon", "coordinates": [[*points, points[0]]]}

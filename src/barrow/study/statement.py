@@ -13,14 +13,16 @@ from msgspec import structs
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
 from barrow.numerics import digest_of, float_up
-from barrow.policy import describe_change, odds_upper
-from barrow.privacy import Guarantee
-from barrow.questions import Plan, declared_parts
+from barrow.planning.notes import Severity, texts
+from barrow.promises import Guarantee, Window, describe_change, odds_upper
+from barrow.questions import Answer
+from barrow.questions.plan_text import notes_of
+from barrow.questions.prices import charges, missing_people, price_words
+from barrow.questions.releasing import held_by_each
 from barrow.questions.statement import Json, LedgerEntry, Outside, OwnFacts, PromiseFacts, Statement, WorstCase
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
-from barrow.spaces.covariates import caveat
-from barrow.spaces.one_more import has_outside
+from barrow.spaces.augmented import has_outside
 from barrow.study.study import Study
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ _LONGEST_SPACE = 20_000
 
 def make_statement(
     study: Study,
-    plan: Plan,
+    plan: Answer,
     *,
     entry: LedgerEntry | None = None,
     parameters: Json | None = None,
@@ -57,7 +59,7 @@ def make_statement(
     >>> statement.alpha, statement.worst_case.epsilon <= 5.0
     (5.0, True)
     """
-    guarantee, space = plan.guarantee, plan.space
+    guarantee, space = plan.guarantee, plan.terms.space
     unread = "elsewhere" if has_outside(space) else "error"
     outside = unread if study.data is None else study.data.outside
     error = plan.error if own is None else own.about
@@ -67,7 +69,7 @@ def make_statement(
         kind=plan.question.kind,
         name=plan.question.label,
         released=plan.description,
-        answer=plan.fields(),
+        answer=plan.facts(),
         error=error if math.isfinite(error) else None,
         error_after=None if own is None else OwnFacts(about=own.about, between=own.between),
         error_unit=plan.error_unit,
@@ -76,8 +78,8 @@ def make_statement(
         people=plan.terms.users,
         model=plan.terms.model,
         alpha=None if plan.alpha is None else float_up(plan.alpha),
-        price=plan.price_words,
-        delta=float_up(plan.delta),
+        price=price_words(plan),
+        delta=float_up(plan.guarantee.delta),
         unit=space.unit,
         diameter=space.diameter,
         snapping=space.snapping_upper * space.diameter,
@@ -87,7 +89,7 @@ def make_statement(
         not_hidden=_not_hidden(plan),
         not_covered=_not_covered(study, plan),
         records=plan.terms.records,
-        missing_people=plan.missing_people,
+        missing_people=missing_people(plan),
         outside=cast("Outside", outside),
         definition=str(guarantee.definition),
         theorem=guarantee.theorem,
@@ -119,20 +121,20 @@ def space_of(statement: Statement) -> Space | None:
     return space if space.digest == statement.space_digest else None
 
 
-def protected(plan: Plan) -> list[PromiseFacts]:
+def protected(plan: Answer) -> list[PromiseFacts]:
     """What each promise gets from this release: the epsilon that it costs there, and what it means."""
     rows = []
-    kept = plan.terms.policy.kept if plan.terms.promises else ()
-    for promise, asked, charge in zip(plan.terms.promises, kept, plan.charges(), strict=True):
+    satisfied = plan.terms.policy.satisfied if plan.terms.promises else ()
+    for promise, row, charge in zip(plan.terms.promises, satisfied, charges(plan), strict=True):
         epsilon = float_up(charge)
         rows.append(
             PromiseFacts(
-                changed=describe_change(promise, plan.space),
+                changed=describe_change(promise, plan.terms.space),
                 share=float(promise.share),
-                distance=float(asked.distance) * plan.space.diameter,
+                distance=float(row.distance) * plan.terms.space.diameter,
                 epsilon_promised=float(promise.epsilon),
                 epsilon=epsilon,
-                odds=odds_upper(epsilon, float_up(plan.delta)),
+                odds=odds_upper(epsilon, float_up(plan.guarantee.delta)),
             )
         )
     return rows
@@ -187,22 +189,46 @@ class _Versioned(msgspec.Struct):
     statement: int
 
 
-def _not_hidden(plan: Plan) -> list[str]:
-    space = plan.space.records_space
+def _not_hidden(plan: Answer) -> list[str]:
+    space, held, reads = plan.terms.space.records_space, held_by_each(plan), plan.terms.reads
     return [
+        *([] if reads is None else [f"that it is about records of {window_words(reads)}"]),
         f"that the data are about {plan.terms.users:,} people",
         f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),
-        *([] if plan.items is None else [f"that each person holds exactly {plan.items:,} items"]),
-        *([] if plan.samples is None else [f"that {plan.samples:,} items were drawn from each person"]),
+        *([] if held.items is None else [f"that each person holds exactly {held.items:,} items"]),
+        *([] if held.samples is None else [f"that {held.samples:,} items were drawn from each person"]),
         "the question, the noise and their parameters",
     ]
 
 
-def _not_covered(study: Study, plan: Plan) -> list[str]:
+def window_words(window: Window) -> str:
+    """A window in words.
+
+    >>> from barrow.promises.periods import Period
+    >>> window_words(Window((Period.parse("2026-10"), Period.parse("2026-11")), "periods"))
+    '2026-10..2026-11, each month counting alike'
+    """
+    unit = window.periods[0].unit
+    if len(window.periods) == 1:
+        return window.text
+    if window.pool == "records":
+        return f"{window.text} together, each record of a person counting alike"
+    if window.weights is None:
+        return f"{window.text}, each {unit} counting alike"
+    return f"{window.text}, the {unit}s counting {', '.join(map(str, window.weights))}"
+
+
+def _not_covered(study: Study, plan: Answer) -> list[str]:
     """Where what is promised stops."""
-    found = []
+    results = []
     source = None if study.data is None else study.data.source
     if source is not None and source.consequence:
-        found.append(source.consequence)
-    others = declared_parts(plan.question, plan.space)
-    return [*found, *(text for text in (plan.declared, *others, caveat(plan.space)) if text)]
+        results.append(source.consequence)
+    if study.data is not None and study.data.number is not None:
+        results.append(study.data.number.caveat(plan.terms.space))
+    if (reads := plan.terms.reads) is not None:
+        unit = reads.periods[0].unit
+        results.append(
+            f"records are taken to stay in their {unit}: one that had been in another {unit} changes both of them"
+        )
+    return [*results, *texts(notes_of(plan), Severity.UNPROVED, Severity.LIMIT)]

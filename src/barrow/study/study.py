@@ -10,36 +10,58 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from barrow.display import Displayed
-from barrow.engines import with_tables
-from barrow.errors import NamedOptions, ParameterError, path_text, reading
+from barrow.errors import ParameterError, nearest_name, path_text
 from barrow.numerics import Exact, checked_people, exact_text
-from barrow.planning.terms import Terms
-from barrow.policy import Policy, Promise, RecordMap
-from barrow.policy.policy import PromiseLike, to_promise
-from barrow.privacy import Emd, Model, UserLevel
-from barrow.privacy.definitions import positive, probability, to_model
-from barrow.privacy.definitions import share as fraction_of
+from barrow.planning.terms import Terms, in_quadrature
 from barrow.progress import task
+from barrow.promises import Calendar, Emd, Grouping, Model, Policy, Promise, RecordMap, UserLevel, Window
+from barrow.promises.definitions import positive, probability, to_model
+from barrow.promises.policy import PromiseLike
 from barrow.questions import Question, to_question
-from barrow.questions.base import QUESTIONS
-from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, space_from_spec
-from barrow.spaces.one_more import has_outside, with_no_records
+from barrow.questions.question import QUESTIONS, host_of, public_items
+from barrow.spaces import Space
+from barrow.spaces.augmented import with_no_records
+from barrow.study.about import (
+    LAST,
+    About,
+    asked_windows,
+    check_parts,
+    grouping_named,
+    groupings_of,
+    lasting,
+    planned_periods,
+)
+from barrow.study.arguments import (
+    MISSING,
+    asked_together,
+    checked_composition,
+    checked_missing,
+    checked_text,
+    effective_space,
+    honest_share,
+    promises_of,
+    questions_of,
+    records_of,
+    space_of_any,
+    user_level_of_any,
+    with_outside,
+)
+from barrow.study.bars import bars
 from barrow.study.data import Data
+from barrow.study.per_person import TIMED
 
 if TYPE_CHECKING:
     from barrow.ledger import Budget, Ledger
     from barrow.planning import Comparison
-    from barrow.questions import Plan
+    from barrow.questions import Answer
     from barrow.study.grid_table import GridChoice
     from barrow.study.result import Release
 
-MISSING = ("no records", "default item")
-"""What people without records may hold."""
-Asked = Question | str | Mapping[str, Any] | type[Question] | None
+QuestionLike = Question | str | Mapping[str, Any] | type[Question] | None
 
 
 @dataclass(frozen=True, repr=False)
-class Study(Displayed, NamedOptions):
+class Study(Displayed):
     """What a study says. Promises are kept by all releases about its data set together.
 
     Args:
@@ -51,7 +73,7 @@ class Study(Displayed, NamedOptions):
         dataset: A public name of the data set.
         questions: What is asked, each by a name.
         model: Who adds the noise: ``"central"``, ``"local"`` or ``"shuffle"``.
-        honest: For ``"shuffle"``: the share of people who send what they should and tell nobody, at least; the
+        honest_fraction: For ``"shuffle"``: the share of people who send what they should and tell nobody, at least; the
             guarantee counts on these alone.
         data: The records.
         ledger: The file that remembers what was spent.
@@ -60,6 +82,9 @@ class Study(Displayed, NamedOptions):
             items. Where people report themselves, everybody who takes part has something to report.
         user_level: For a ledger of alpha, a separate user-level budget out of which releases about other spaces are
             paid by their worst case.
+        groups: Public groupings of people, by which questions may be answered.
+        periods: For how many periods promises about every period, or about all data, must last.
+        composition: How releases add up at promises: ``"additive"``, or ``"quadrature"`` for a series of Gaussian ones.
 
     >>> from barrow.spaces import Line
     >>> study = Study(Line(0, 100, unit="years", step=1), ["all, 5 years, 0.5"], users=1000)
@@ -74,13 +99,16 @@ class Study(Displayed, NamedOptions):
     users: int | None
     dataset: str | None
     questions: tuple[Question, ...]
-    asked: tuple[Question, ...]
+    requests: tuple[Question, ...]
     model: Model
-    honest: Fraction
+    honest_fraction: Fraction
     data: Data | None
     ledger: str | None
     user_level: UserLevel | None
     missing: str | None
+    groups: tuple[Grouping, ...]
+    periods: int | None
+    composition: str
 
     def __init__(
         self,
@@ -93,11 +121,14 @@ class Study(Displayed, NamedOptions):
         dataset: str | None = None,
         questions: Any = (),
         model: str | Model = "central",
-        honest: Exact = 1,
+        honest_fraction: Exact = 1,
         data: Data | None = None,
         ledger: str | os.PathLike[str] | None = None,
         user_level: UserLevel | None = None,
         missing: str | None = None,
+        groups: Sequence[Grouping] = (),
+        periods: int | None = None,
+        composition: str = "additive",
     ) -> None:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
@@ -111,32 +142,46 @@ class Study(Displayed, NamedOptions):
 
                 space, grids = choose_grid(
                     wanted,
-                    lambda made: Study(
-                        made, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
-                        honest=honest, data=data, missing=missing,
+                    lambda built: Study(
+                        built, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
+                        honest_fraction=honest_fraction, data=data, missing=missing, groups=groups, periods=periods,
+                        composition=composition,
                     ),
                 )  # fmt: skip
                 put("_grids", grids)
-        data = _with_outside(_space(space), _data(data))
-        put("space", _effective(_space(space), data))
-        put("promises", _promises(promises))
+        data = with_outside(space_of_any(space), records_of(data))
+        put("space", effective_space(space_of_any(space), data))
+        put("promises", promises_of(promises))
         put("alpha_given", None if alpha is None else positive(alpha, "alpha"))
         put("delta", probability(delta))
         put("users", None if users is None else checked_people(users))
-        put("dataset", None if dataset is None else _text(dataset, "dataset"))
+        put("dataset", None if dataset is None else checked_text(dataset, "dataset"))
         put("model", to_model(model))
-        put("asked", _questions(questions))
-        put("questions", _together(self.asked, self.model))
-        put("honest", _honest(honest, self.model))
+        put("requests", questions_of(questions))
+        put("questions", asked_together(self.requests, self.model))
+        put("honest_fraction", honest_share(honest_fraction, self.model))
         put("data", data)
         put("ledger", None if ledger is None else path_text(ledger, "The ledger"))
-        put("user_level", _user_level(user_level))
-        put("missing", _missing(missing, self.space, self.model))
+        put("user_level", user_level_of_any(user_level))
+        number = None if data is None else data.number
+        if number is not None:
+            number.check(self.space, self.promises)
+            missing = number.missing(missing, self.space)
+        put("missing", checked_missing(missing, self.space, self.model))
+        put("groups", groupings_of(groups, self.users))
+        put("periods", planned_periods(periods))
+        put("composition", checked_composition(composition, self.promises, self.delta, self.model))
+        check_parts(self.model, self.calendar, self.groups, self.requests, self.periods)
         if self.alpha_given is not None and self.promises:
             raise ParameterError("The study gives alpha and promises.", allowed="one of them", fix="remove alpha")
         if self.promises:
             _ = self.policy  # distances are checked now, not at first use
         _ = self._fractions
+
+    @property
+    def calendar(self) -> Calendar | None:
+        """How the time of the records is divided; None where they are one pile, or where times become one number."""
+        return None if self.data is None or self.data.per_person in TIMED else self.data.calendar
 
     @property
     def policy(self) -> Policy:
@@ -167,9 +212,9 @@ class Study(Displayed, NamedOptions):
         rest = (1 - given) / len(open_ones) if open_ones else Fraction(0)
         return {q.label: rest if q.fraction is None else q.fraction for q in self.questions}
 
-    def question(self, asked: Asked = None) -> Question:
+    def question(self, request: QuestionLike = None) -> Question:
         """The question that is meant: by its name in the study, by a text, a table, a class; or the only one."""
-        if asked is None:
+        if request is None:
             if len(self.questions) == 1:
                 return self.questions[0]
             raise ParameterError(
@@ -177,25 +222,23 @@ class Study(Displayed, NamedOptions):
                 allowed=", ".join(q.label for q in self.questions) or "a [[question]] table",
                 fix=self.questions[0].label if self.questions else "--question mean, or [[question]] in the study",
             )
-        if isinstance(asked, str):
-            for question in (*self.questions, *self.asked):
-                if question.label == asked:
+        if isinstance(request, str):
+            for question in (*self.questions, *self.requests):
+                if question.label == request:
                     return self._answering(question)
-            if self.questions and asked not in QUESTIONS and "(" not in asked:
-                from barrow.errors import nearest_name
-
-                names = [q.label for q in self.asked]
-                close = nearest_name(asked, names) or nearest_name(asked, QUESTIONS)
+            if self.questions and request not in QUESTIONS and "(" not in request:
+                names = [q.label for q in self.requests]
+                close = nearest_name(request, names) or nearest_name(request, QUESTIONS)
                 raise ParameterError(
-                    f"The study has no question {asked!r}." + (f" Did you mean {close!r}?" if close else ""),
+                    f"The study has no question {request!r}." + (f" Did you mean {close!r}?" if close else ""),
                     allowed=", ".join(names),
                     fix=close or names[0],
                 )
-        return self._answering(to_question(asked))
+        return self._answering(to_question(request))
 
     def _answering(self, question: Question) -> Question:
         """The question that answers: quantiles are read off a histogram of the study that has them."""
-        return next((other for other in self.questions if other.answers(question)), question)
+        return host_of(question, self.questions)
 
     def space_of(self, question: Question) -> Space:
         """The space that ``question`` is answered on: the study's, with one more item for people without records.
@@ -205,8 +248,8 @@ class Study(Displayed, NamedOptions):
         """
         if self.model is not Model.CENTRAL or self.space.size is None:
             return self.space
-        said = MISSING[0] if self.missing is None and self.space.no_records_distance is not None else self.missing
-        hold = said or question.missing[0]
+        text = MISSING[0] if self.missing is None and self.space.no_records_distance is not None else self.missing
+        hold = text or question.missing[0]
         if hold not in question.missing:
             raise ParameterError(
                 f"missing is {hold!r}, and the question {question.label!r} cannot tell people without records apart.",
@@ -215,37 +258,85 @@ class Study(Displayed, NamedOptions):
             )
         return with_no_records(self.space) if hold == MISSING[0] else self.space.records_space
 
-    def terms(self, question: Question) -> Terms:
-        """What the study grants ``question``: its fraction of every promise, or all of it if it stands alone."""
-        fraction = self._fractions.get(question.label) if question in self.questions else question.fraction
-        share = Fraction(1) if fraction is None else fraction
+    def fraction(self, question: Question) -> Fraction:
+        """The share of every promise that a question may use: its own, or all of it if it stands alone."""
+        given = self._fractions.get(question.label) if question in self.questions else question.fraction
+        return Fraction(1) if given is None else given
+
+    def terms(self, question: Question, *, reads: Window | None = None, people: int | None = None) -> Terms:
+        """What the study grants ``question``: its fraction of every promise, or all of it if it stands alone.
+
+        Args:
+            question: The question; groupings that it has share its fraction.
+            reads: The window of periods that a release is about; in a series each gets the part that lasts.
+            people: How many people it is about, where that is a group of all.
+        """
+        share = self.fraction(question) / max(1, len(question.by))
         if self.users is None and self.model is not Model.LOCAL:
             raise ParameterError(
                 "The study does not say how many people the data are about.",
                 allowed="users, a public whole number",
                 fix="--users 100000, or users = 100000 in the study",
             )
-        return Terms(
-            self.space_of(question), self.users or 1, self.promises, self.alpha_given, self.delta * share, share,
-            self.model, self.honest, self.record_map,
+        periods = 1 if reads is None else lasting(self.promises, self.periods, reads.periods[0].unit)
+        lasts = periods if any(p.scope is None or p.scope.periods != 1 for p in self.promises) else 1
+        terms = Terms(
+            self.space_of(question), people or self.users or 1, self.promises, self.alpha_given,
+            self.delta * share / lasts, share, self.model, self.honest_fraction, self.record_map, reads, periods,
+            number=self.number,
         )  # fmt: skip
+        return in_quadrature(terms, self.delta) if self.composition == "quadrature" else terms
+
+    @property
+    def number(self) -> str | None:
+        """What one number each person's records become; None where they stay records."""
+        result = None if self.data is None else self.data.number
+        if result is None or self.data is None:
+            return None
+        return result.named(self.data.items, self.data.time, self.data.zone)
 
     @property
     def record_map(self) -> RecordMap:
         """How the records become items, as far as promises care."""
         return RecordMap.CONTRACTION if self.data is None else self.data.record_map(self.space)
 
-    def plan(self, asked: Asked = None) -> Plan:
-        """What a release would give and cost; reads no private value."""
-        from barrow.study.bars import bars
+    def by(self, question: Question, by: str | Sequence[str] | None) -> Question:
+        """The question, answered by other groupings of people; it keeps its fraction."""
+        if by is None:
+            return question
+        fraction = self.fraction(question) if question in self.questions else question.fraction
+        result: Question = replace(question, by=by, fraction=fraction)  # type: ignore[arg-type]
+        check_parts(self.model, self.calendar, self.groups, [result], self.periods)
+        return result
 
-        question = self.question(asked)
+    def abouts(self, question: Question, period: str | None = None, pool: str | None = None) -> list[list[About]]:
+        """What releases of a question are about: for each of its groupings, one for each window of periods."""
+        if period is not None and self.data is not None and self.data.number is not None and self.data.number.timed:
+            raise self.data.number.refused("it is made of the records of all periods")
+        windows = asked_windows(period, self.calendar, pool=pool)
+        groupings = [grouping_named(self.groups, name) for name in question.by] or [None]
+        return [[About(window, grouping) for window in windows] for grouping in groupings]
+
+    def plan(
+        self, request: QuestionLike = None, *, period: str | None = None, by: str | Sequence[str] | None = None
+    ) -> Answer:
+        """What a release would give and cost; reads no private value.
+
+        Args:
+            request: The question.
+            period: The period that it is about; in a study with periods any single one by default, they are alike.
+            by: The grouping of people by which it is answered: the plan is that of its least accurate group.
+        """
+        from barrow.study.parts import plan_parts
+
+        question = self.by(self.question(request), by)
+        about = self.abouts(question, period or (None if self.calendar is None else LAST))[0][0]
         with bars(), task(f"planning {question.label}"):
-            return question.plan(self.terms(question))
+            return plan_parts(self, question, about).plan
 
     def compare(
         self,
-        asked: Asked = None,
+        request: QuestionLike = None,
         *,
         epsilons: Sequence[Exact] = (),
         items: int | None = None,
@@ -254,24 +345,27 @@ class Study(Displayed, NamedOptions):
         """Every mechanism that can answer, beside user-level DP that keeps the same promises; reads no private value.
 
         Args:
-            asked: The question.
+            request: The question.
             epsilons: More parameters of user-level DP to compare with.
             items: How many items each person holds, where that is public and the same for all.
             reference: Where errors of decoded histograms are predicted; as the question says by default.
         """
-        from barrow.study.bars import bars
+        from barrow.questions.comparing import question_compared  # which loads accountants and queries
 
-        question = self.question(asked)
-        terms = self.terms(question)
-        promises = [Promise(p.share_text, p.distance, p.epsilon * terms.fraction) for p in self.promises]
+        question = self.question(request)
+        terms = self.terms(question, reads=asked_windows(None if self.calendar is None else LAST, self.calendar)[0])
+        promises = [
+            Promise(p.share_text, p.distance, granted, scope=p.scope)
+            for p, granted in zip(self.promises, terms.epsilons, strict=True)
+        ]
         levels = tuple(epsilons) if epsilons or promises else ("1",)
         given = {name: value for name, value in (("items", items), ("reference", reference)) if value is not None}
         with bars(), task(f"comparing mechanisms for {question.label}"):
-            return question.compared(terms, promises, levels, **given)
+            return question_compared(question, terms, promises, levels, given)
 
     def release(
         self,
-        asked: Asked = None,
+        request: QuestionLike = None,
         data: Data | None = None,
         *,
         ledger: Ledger | str | os.PathLike[str] | None = None,
@@ -279,13 +373,37 @@ class Study(Displayed, NamedOptions):
         key: str | None = None,
         progress: bool | None = None,
         renderers: Iterable[Any] | None = None,
+        by: str | None = None,
+        period: str | None = None,
+        pool: str | None = None,
     ) -> Release:
-        """Release the answer: validate, read, reserve, draw, stage, commit, publish."""
+        """Release the answer: validate, read, reserve, draw, stage, commit, publish.
+
+        Args:
+            request: The question.
+            data: The records, if the study names none.
+            ledger: The ledger to charge; by default the one that the study names.
+            out: A new folder for the results.
+            key: Names this release; the same key is never paid or drawn twice.
+            progress: Show what takes long.
+            renderers: What makes further files.
+            by: The grouping of people by which it is answered.
+            period: The period that it is about, ``"2026-10"``, ``"last"``, or a range where they are pooled.
+            pool: ``"records"`` or ``"periods"``: one release about several periods together.
+        """
         from barrow.study.release import run_release
 
         study = self if data is None else self.replace(data=data)
+        question = study.by(study.question(request), by)
+        results = [about for abouts in study.abouts(question, period, pool) for about in abouts]
+        if len(results) > 1:
+            raise ParameterError(
+                f"These are {len(results)} releases.",
+                allowed="one period and one grouping for a release; pool='records' or 'periods' makes one of several",
+                fix="call it once for each period or grouping",
+            )
         return run_release(
-            study, study.question(asked), ledger=ledger, out=out, key=key, progress=progress, renderers=renderers
+            study, question, ledger=ledger, out=out, key=key, progress=progress, renderers=renderers, about=results[0]
         )
 
     @property
@@ -299,30 +417,35 @@ class Study(Displayed, NamedOptions):
                 allowed="dataset and users",
                 fix='dataset = "visits"\nusers = 100000',
             )
-        held = {question.items for question in self.questions} - {None}
+        held = {public_items(question) for question in self.questions} - {None}
         # Where one question is about people of exactly m items, the budget is: unbounded releases pay in it too.
         items = held.pop() if len(held) == 1 else None
         bounded = items is not None
         if not self.promises:
             limit = Emd(self.alpha, self.delta, model=self.model, bounded=bounded)
-            where = SpaceRef.of(self.space)
+            where = SpaceRef.of(self.space, number=self.number)
             return Budget(self.dataset, self.users, where, limit, items=items, user_level=self.user_level)
         limits = [PromiseLimit.of(promise, self.space) for promise in self.promises]
-        kept = Promises(limits, self.delta, model=self.model, bounded=bounded)
-        return Budget(self.dataset, self.users, self.space, kept, items=items)
+        account = 1 if self.composition == "quadrature" else None
+        promises = Promises(limits, self.delta, model=self.model, bounded=bounded, quadrature=account)
+        groups = {grouping.name: dict(grouping.sizes) for grouping in self.groups}
+        where = SpaceRef.of(self.space, number=self.number)
+        return Budget(
+            self.dataset, self.users, where, promises, items=items, calendar=self.calendar, groups=groups or None
+        )
 
     def replace(self, **changes: Any) -> Study:
         """The same study with some arguments changed, e.g. ``study.replace(model="local")``."""
-        found = Study(**{**self._arguments, **changes})
-        if self.grids is not None and found.space == self.space:
-            object.__setattr__(found, "_grids", self.grids)
-        return found
+        study = Study(**{**self._arguments, **changes})
+        if self.grids is not None and study.space == self.space:
+            object.__setattr__(study, "_grids", self.grids)
+        return study
 
     @property
     def grids(self) -> GridChoice | None:
         """The sizes of cells that were tried, where the cells were ``"auto"``; else None."""
-        found: GridChoice | None = self.__dict__.get("_grids")
-        return found
+        grid_choice: GridChoice | None = self.__dict__.get("_grids")
+        return grid_choice
 
     @property
     def _arguments(self) -> dict[str, Any]:
@@ -333,13 +456,16 @@ class Study(Displayed, NamedOptions):
             "delta": self.delta,
             "users": self.users,
             "dataset": self.dataset,
-            "questions": self.asked,
+            "questions": self.requests,
             "model": self.model,
-            "honest": self.honest,
+            "honest_fraction": self.honest_fraction,
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,
             "missing": self.missing,
+            "groups": self.groups,
+            "periods": self.periods,
+            "composition": self.composition,
         }
 
     @classmethod
@@ -376,148 +502,15 @@ class Study(Displayed, NamedOptions):
             "dataset": self.dataset,
             "questions": list(self.questions) or None,
             "model": None if self.model is Model.CENTRAL else self.model.value,
-            "honest": None if self.honest == 1 else exact_text(self.honest),
+            "honest": None if self.honest_fraction == 1 else exact_text(self.honest_fraction),
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,
             "missing": self.missing,
+            "groups": list(self.groups) or None,
+            "periods": self.periods,
+            "composition": None if self.composition == "additive" else self.composition,
         }
         promises = [promise.text for promise in self.promises]
         first = [repr(self.space), *([repr(promises)] if promises else [])]
         return f"Study({', '.join(first + [f'{k}={v!r}' for k, v in shown.items() if v is not None])})"
-
-
-def _honest(honest: Any, model: Model) -> Fraction:
-    found = fraction_of(honest, "honest")
-    if found != 1 and model is not Model.SHUFFLE:
-        raise ParameterError(
-            f"honest is {exact_text(found)}, and the model is {model.value!r}, where nobody hides anybody.",
-            allowed="honest for model = 'shuffle' only",
-            fix="leave honest out",
-        )
-    return found
-
-
-def _space(space: Any) -> Space:
-    if isinstance(space, Space):
-        return space
-    if isinstance(space, str):
-        spec = parse_spec(space)
-        return parse_space(space) if spec is None else space_from_spec(with_tables(spec))
-    if isinstance(space, Mapping):
-        return space_from_spec(with_tables(space))
-    raise ParameterError(
-        f"The space is a {type(space).__name__}.",
-        allowed="a space, a text such as 'line(low=0, high=100, step=1)', or a table",
-        fix="bw.Line(0, 100, step=1, unit='years')",
-    )
-
-
-def _effective(space: Space, data: Data | None) -> Space:
-    """The space with an item for what is outside it, where the records ask for one."""
-    wanted = data is not None and data.outside == "elsewhere" and not has_outside(space)
-    if not wanted:
-        return space
-    found = Elsewhere(space.records_space)
-    return found if space.no_records_distance is None else NoRecords(found, distance=space.no_records_distance)
-
-
-def _missing(missing: Any, space: Space, model: Model) -> str | None:
-    if missing is not None and missing not in MISSING:
-        raise ParameterError(f"missing is {missing!r}.", allowed=", ".join(map(repr, MISSING)), fix=MISSING[0])
-    apart = missing == MISSING[0] or (missing is None and space.no_records_distance is not None)
-    if apart and model is not Model.CENTRAL:
-        raise ParameterError(
-            f"missing is 'no records', and the model is {model.value!r}, where everybody who takes part reports.",
-            allowed="missing = 'no records' for model = 'central'",
-            fix="missing = 'default item'",
-        )
-    return None if missing is None else str(missing)
-
-
-def _with_outside(space: Space, data: Data | None) -> Data | None:
-    """The records, read as the space says where it has an item for what is outside."""
-    if data is None or not has_outside(space) or data.outside == "elsewhere":
-        return data
-    if data.outside == "error":
-        return replace(data, outside="elsewhere")
-    raise ParameterError(
-        f"outside is {data.outside!r}, but the space has an item for what is outside.",
-        allowed="'elsewhere'",
-        fix="outside = 'elsewhere'",
-    )
-
-
-def _data(data: Any) -> Data | None:
-    if data is None or isinstance(data, Data):
-        return data
-    if isinstance(data, Mapping) and set(data) <= set(Data.__dataclass_fields__) and "user" in data:
-        return Data(**data)
-    raise ParameterError(
-        f"The records are a {type(data).__name__}.",
-        allowed="what bw.read(…) gives, which says who is one person, or a table like [data]",
-        fix="data=bw.read(source, user='uid', item='age')",
-    )
-
-
-def _promises(promises: Any) -> tuple[Promise, ...]:
-    """One promise, or several, in any of their forms."""
-    single = isinstance(promises, str | Promise | Mapping) or _is_triple(promises)
-    if not single and not isinstance(promises, Iterable):
-        raise ParameterError(
-            f"The promises are a {type(promises).__name__}.",
-            allowed="promises, texts 'share, distance, epsilon', or triples",
-            fix='["all, 300 m, 0.5"]',
-        )
-    return tuple(_promise(promise) for promise in ([promises] if single else promises))
-
-
-def _promise(promise: Any) -> Promise:
-    if isinstance(promise, Mapping):
-        with reading("The promise", allowed="share, distance, epsilon", fix='"all, 300 m, 0.5"'):
-            return Promise(**promise)
-    return to_promise(promise)
-
-
-def _user_level(level: Any) -> UserLevel | None:
-    if level is None or isinstance(level, UserLevel):
-        return level
-    return UserLevel(*level) if isinstance(level, tuple) and 0 < len(level) <= 2 else UserLevel(level)
-
-
-def _is_triple(promises: Any) -> bool:
-    """Whether this is one promise as a tuple, and not a tuple of promises."""
-    return (
-        isinstance(promises, tuple)
-        and len(promises) == 3
-        and not any(isinstance(part, Promise | tuple | list) for part in promises)
-        and not all(isinstance(part, str) and part.count(",") >= 2 for part in promises)
-    )
-
-
-def _questions(asked: Any) -> tuple[Question, ...]:
-    single = isinstance(asked, Question | str | Mapping | type) or not isinstance(asked, Iterable)
-    found = tuple(to_question(one) for one in ([asked] if single else asked))
-    names = [question.label for question in found]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise ParameterError(
-            f"Two questions are called {twice!r}.", allowed="a name of its own for each", fix=f'name = "{twice}-2"'
-        )
-    return found
-
-
-def _together(asked: tuple[Question, ...], model: Model) -> tuple[Question, ...]:
-    """What is released: quantiles beside a histogram are read off it."""
-    if model is not Model.CENTRAL or not {"histogram", "quantile"} <= {question.kind for question in asked}:
-        return asked
-    from barrow.questions.quantile import read_together  # with both kinds there, their modules are loaded
-
-    return read_together(asked)
-
-
-def _text(value: Any, name: str) -> str:
-    text = str(value).strip() if isinstance(value, str | int) else ""
-    if not text or len(text) > 200:
-        raise ParameterError(f"{name} is {text[:50]!r}.", allowed="1 to 200 characters", fix=f'{name} = "visits"')
-    return text

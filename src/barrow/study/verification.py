@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barrow.errors import BarrowError, ParameterError, path_text
-from barrow.ledger import CorruptLedgerError, Head, Ledger, MissingLedgerError, PublishedHead, Record, read_fingerprint
+from barrow.ledger import (
+    ChainHead,
+    CorruptLedgerError,
+    Ledger,
+    MissingLedgerError,
+    PublishedHead,
+    Record,
+    read_fingerprint,
+)
 from barrow.ledger.published import FILE as HEAD
 from barrow.questions.statement import Statement
 from barrow.registry import PluginError
@@ -67,7 +75,7 @@ def verify(
     folder: str | os.PathLike[str],
     *,
     ledger: Ledger | str | os.PathLike[str] | None = None,
-    head: Head | str | None = None,
+    head: ChainHead | str | None = None,
     anchor: str | os.PathLike[str] | None = None,
     signer: str | None = None,
 ) -> list[Check]:
@@ -96,14 +104,14 @@ def verify(
     statement = read_statement(folder)
     _refuse_plugins(statement)
     place = Path(folder) if Path(folder).is_dir() else Path(folder).parent
-    found, book = ReleaseFolder(place, statement), None if ledger is None else _opened(ledger)
-    paid = [] if book is None else [_paid(found, statement, book, head, anchor)]
-    published = _published(found, book if any(check.holds for check in paid) else None, wanted)
+    result, state = ReleaseFolder(place, statement), None if ledger is None else _opened(ledger)
+    paid = [] if state is None else [_paid(result, statement, state, head, anchor)]
+    published = _published(result, state if any(check.holds for check in paid) else None, wanted)
     checks = [
-        *_files(found),
-        _agree(found),
-        Check("statement.json", *_whole(found, statement)),
-        Check("statement.txt", *_words(found, statement, by_ledger=any(check.holds for check in paid))),
+        *_files(result),
+        _agree(result),
+        Check("statement.json", *_whole(result, statement)),
+        Check("statement.txt", *_words(result, statement, by_ledger=any(check.holds for check in paid))),
         Check("numbers", *_numbers(statement)),
         *paid,
         *published,
@@ -123,33 +131,33 @@ def _refuse_plugins(statement: Statement) -> None:
         return
 
 
-def _files(found: ReleaseFolder) -> list[Check]:
-    checks = [Check(name, False, finding) for name, finding in found.odd.items()]
+def _files(folder: ReleaseFolder) -> list[Check]:
+    checks = [Check(name, False, finding) for name, finding in folder.odd.items()]
     return checks + [
         Check(name, not changed, "changed since the release" if changed else "as the statement says")
-        for name, changed in found.changed().items()
+        for name, changed in folder.changed().items()
     ]
 
 
-def _agree(found: ReleaseFolder) -> Check:
-    wrong = found.disagreeing()
+def _agree(folder: ReleaseFolder) -> Check:
+    wrong = folder.disagreeing()
     if wrong:
         return Check("tables", False, f"{', '.join(wrong)}: not what the Parquet tables hold")
     return Check("tables", True, "CSV and Parquet files hold the same values")
 
 
-def _whole(found: ReleaseFolder, statement: Statement) -> tuple[bool, str]:
+def _whole(folder: ReleaseFolder, statement: Statement) -> tuple[bool, str]:
     """Its digest is that of the rest, and it is written as statements are, to the byte."""
-    same = found.files.get("statement.json") == write_statement(statement)
+    same = folder.files.get("statement.json") == write_statement(statement)
     whole = same and statement.digest == statement_digest(statement)
     return whole, "whole" if whole else "changed since it was written"
 
 
-def _words(found: ReleaseFolder, statement: Statement, *, by_ledger: bool) -> tuple[bool, str]:
+def _words(folder: ReleaseFolder, statement: Statement, *, by_ledger: bool) -> tuple[bool, str]:
     if by_ledger:
         return True, "as the ledger recorded it"
     try:
-        same = found.files["statement.txt"].decode() == statement_text(statement) + "\n"
+        same = folder.files["statement.txt"].decode() == statement_text(statement) + "\n"
     except _FORGED:
         same = False
     return same, "says what statement.json says" if same else "differs from statement.json"
@@ -176,35 +184,35 @@ def _opened(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
 
 
 def _paid(
-    found: ReleaseFolder,
+    folder: ReleaseFolder,
     statement: Statement,
-    book: Ledger,
-    head: Head | str | None,
+    ledger: Ledger,
+    head: ChainHead | str | None,
     anchor: str | os.PathLike[str] | None,
 ) -> Check:
     """What the commit record says: it alone knows which statement and which values were paid for."""
     try:
-        book.verify(head)
+        ledger.verify(head)
         if anchor is not None:
-            book.continues(anchor)
-        records = book.records()
+            ledger.continues(anchor)
+        records = ledger.records()
     except CorruptLedgerError as error:
         return Check("ledger", False, error.problem)
     commits = [record for record in records if record.kind == "commit"]
-    recorded = next((c for c in commits if c.data["statement"] == found.digests.statement), None)
+    recorded = next((c for c in commits if c.data["statement"] == folder.digests.statement), None)
     if recorded is None:
-        known = any(c.data["outputs"] == found.digests.outputs for c in commits)
+        known = any(c.data["outputs"] == folder.digests.outputs for c in commits)
         return Check(
             "ledger", False, f"recorded {'another statement for these values' if known else 'no such release'}"
         )
-    return Check("ledger", *_recorded(found, statement, records, recorded))
+    return Check("ledger", *_recorded(folder, statement, records, recorded))
 
 
 def _recorded(
-    found: ReleaseFolder, statement: Statement, records: Sequence[Record], commit: Record
+    folder: ReleaseFolder, statement: Statement, records: Sequence[Record], commit: Record
 ) -> tuple[bool, str]:
     paid = records[commit.data["reserve"] - 1]
-    if commit.data["outputs"] != found.digests.outputs:
+    if commit.data["outputs"] != folder.digests.outputs:
         return False, "recorded other values than these files hold"
     if any(paid.data[name] != getattr(statement, name) for name in ("parameters", "guarantee", "event")):
         return False, "was charged for something else than the statement says"
@@ -214,18 +222,18 @@ def _recorded(
     return True, f"entry {paid.seq} paid for these values and this statement"
 
 
-def _published(found: ReleaseFolder, book: Ledger | None, wanted: str | None) -> list[Check]:
+def _published(folder: ReleaseFolder, ledger: Ledger | None, wanted: str | None) -> list[Check]:
     """What a signed head in the folder says."""
-    content = found.files.get(HEAD)
+    content = folder.files.get(HEAD)
     if content is None:
         return [] if wanted is None else [Check("head", False, f"no {HEAD} is in the folder, so nobody signed for it")]
     try:
         signed = PublishedHead.parse(content)
     except ParameterError as error:
         return [Check("head", False, error.problem)]
-    if not signed.holds(found.digests):
+    if not signed.holds(folder.digests):
         return [Check("head", False, "does not hold this release: it is older, of another ledger, or this was changed")]
-    if book is not None and not book.published(signed):
+    if ledger is not None and not ledger.published(signed):
         return [Check("head", False, "is not a head of this ledger, or claims releases that it does not hold")]
     if wanted is None:
         return [Check("head", None, f"holds this release, signed by an unknown key: {signed.signer}")]

@@ -30,7 +30,7 @@ from barrow.spaces import (
     Space,
     Tree,
 )
-from barrow.spaces.base import Unknown
+from barrow.spaces.space import Unknown
 
 Values = tuple[Any, ...]
 """What the item columns of one record hold."""
@@ -236,6 +236,12 @@ class EngineSuite:
             counts = engine.count(source, case.columns, case.space, unknown=mode)
             assert as_list(counts) == expected
             assert counts.users == users
+        sums = engine.sums(source, case.columns, case.space, unknown=mode)
+        masses = dict.fromkeys((item for item, _, _ in expected), 0)
+        for item, size, count in expected:
+            masses[item] += count * (2**120 // size - (2**32 - size))
+        assert dict(zip(sums.items.tolist(), sums.values.tolist(), strict=True)) == masses
+        assert sums.users == users
 
     @pytest.mark.parametrize("which", SOME, ids=["-".join(pair) for pair in SOME])
     def test_samples_are_drawn_from_the_records_of_each_user(self, tmp_path: Path, which: tuple[str, Unknown]) -> None:
@@ -245,17 +251,35 @@ class EngineSuite:
         rows = some_rows(case, mode)
         users = sorted({user for user, _ in rows})
         engine, source = self.table(tmp_path, case, rows)
-        drawn = engine.sample(source, case.columns, case.space, samples=400, unknown=mode)
+        sample = engine.sample(source, case.columns, case.space, samples=400, unknown=mode)
         held = {u: Counter(encode_one(case.space, v, mode) for w, v in rows if w == u) for u in users}
         mean: dict[int, float] = {}
         for mine in held.values():
             for item, count in mine.items():
                 mean[item] = mean.get(item, 0.0) + 400 * count / sum(mine.values())
-        assert set(drawn.items.tolist()) <= set(mean)
-        assert (drawn.users, int(drawn.counts.sum())) == (len(users), 400 * len(users))
-        found = dict(zip(drawn.items.tolist(), drawn.counts.tolist(), strict=True))
+        assert set(sample.items.tolist()) <= set(mean)
+        assert (sample.users, int(sample.counts.sum())) == (len(users), 400 * len(users))
+        result = dict(zip(sample.items.tolist(), sample.counts.tolist(), strict=True))
         # Six standard deviations of a sum of binomials, whose variance is below its mean.
-        assert all(abs(found.get(item, 0) - m) <= 6 * math.sqrt(m) + 6 for item, m in mean.items())
+        assert all(abs(result.get(item, 0) - m) <= 6 * math.sqrt(m) + 6 for item, m in mean.items())
+
+    @pytest.mark.parametrize("which", SOME, ids=["-".join(pair) for pair in SOME])
+    def test_people_one_by_one_are_those_of_the_records(self, tmp_path: Path, which: tuple[str, Unknown]) -> None:
+        """As often as each user holds each item, in any order of people, and without their names."""
+        name, mode = which
+        case = CASES[name]
+        rows = some_rows(case, mode)
+        engine, source = self.table(tmp_path, case, rows)
+        if type(engine)._people is Engine._people:
+            return  # an engine need not give them
+        result = engine.people(source, case.columns, case.space, unknown=mode)
+        users = {user for user, _ in rows}
+        held = [sorted(Counter(encode_one(case.space, v, mode) for w, v in rows if w == u).items()) for u in users]
+        starts, profiles = result.profiles.starts.tolist(), result.profiles
+        pairs = list(zip(profiles.items.tolist(), profiles.counts.tolist(), strict=True))
+        ends = [*starts[1:], len(pairs)]
+        assert sorted(pairs[a:b] for a, b in zip(starts, ends, strict=True)) == sorted(held)
+        assert result == engine.count(source, case.columns, case.space, unknown=mode)
 
     def refused(
         self, tmp_path: Path, rows: Rows, space: str = "discrete", mode: Unknown = "error", **options: Any
@@ -270,9 +294,16 @@ class EngineSuite:
             assert SECRET not in str(error)
             assert "u1" not in str(error)
             error = error.__cause__ or error.__context__
+        with pytest.raises(type(caught.value)) as alike:
+            engine.sums(source, case.columns, case.space, unknown=mode, **options)
+        assert str(alike.value) == str(caught.value)
         with pytest.raises(type(caught.value)) as same:
             engine.sample(source, case.columns, case.space, samples=3, unknown=mode, **options)
         assert str(same.value) == str(caught.value)
+        if type(engine)._people is not Engine._people:
+            with pytest.raises(type(caught.value)) as again:
+                engine.people(source, case.columns, case.space, unknown=mode, **options)
+            assert str(again.value) == str(caught.value)
         return caught.value
 
     @pytest.mark.parametrize("space", ["discrete", "line", "earth", "ball", "product"])

@@ -16,8 +16,8 @@ from barrow.engines import Columns
 from barrow.engines.base import refuse_unknown
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Finite, Space, check_metric, space_from_spec
-from barrow.spaces.base import strips
 from barrow.spaces.nearness import distances_from
+from barrow.spaces.space import strips
 from barrow.transport import emd
 
 

@@ -6,10 +6,7 @@ share at an item need not move, whatever the metric, so only the difference is t
 
 from __future__ import annotations
 
-import importlib
-import os
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -17,12 +14,14 @@ from numpy.typing import ArrayLike
 
 from barrow import heavy
 from barrow.errors import BarrowError, DataError, ParameterError, reading
-from barrow.spaces.base import Floats, Ids, Space
 from barrow.spaces.geometry import ones
+from barrow.spaces.space import Floats, Ids, Space
+from barrow.transport.graph_flow import exact_flow
+from barrow.transport.solver import pot
 
-_QUIET = ("POT_BACKEND_DISABLE_PYTORCH", "POT_BACKEND_DISABLE_JAX", "POT_BACKEND_DISABLE_CUPY",
-          "POT_BACKEND_DISABLE_TENSORFLOW")  # fmt: skip
 _MASS_ERROR = 1e-9
+_MANY_PAIRS = 1 << 16
+"""Beyond so many pairs of items that give and take, flows along the edges of a graph are quicker."""
 _FLOAT = np.dtype(np.float64)
 _CHUNK = 1 << 15
 """How many numbers are worked on at once, so that they stay in the cache."""
@@ -99,7 +98,7 @@ def emd(space: Space, a: ArrayLike, b: ArrayLike) -> float | Floats:
     """
     x, y = weights(space, a, b)
     if x.ndim == y.ndim == 1:
-        return float(space.geometry.flow_cost(x - y)) if space.geometry.has_closed_form else transport(space, x - y)[0]
+        return float(space.geometry.flow_cost(x - y)) if space.geometry.has_closed_form else _cost(space, x - y)
     return _in_closed_form(space, x, y) if space.geometry.has_closed_form else _each(space, np.subtract(x, y))
 
 
@@ -141,13 +140,23 @@ def kr_norm(space: Space, difference: ArrayLike) -> float | Floats:
             fix="subtract weights of equal mass",
         )
     if d.ndim == 1:
-        return float(space.geometry.flow_cost(d)) if space.geometry.has_closed_form else transport(space, d)[0]
+        return float(space.geometry.flow_cost(d)) if space.geometry.has_closed_form else _cost(space, d)
     return _in_closed_form(space, d, np.zeros(d.shape[-1])) if space.geometry.has_closed_form else _each(space, d)
 
 
 def _each(space: Space, differences: Floats) -> Floats:
     rows = differences.reshape(-1, differences.shape[-1])
-    return np.array([transport(space, row)[0] for row in rows]).reshape(differences.shape[:-1])
+    return np.array([_cost(space, row) for row in rows]).reshape(differences.shape[:-1])
+
+
+def _cost(space: Space, difference: Floats) -> float:
+    """What the cheapest transport costs: on a graph with many items along its edges, elsewhere from item to item."""
+    paths = space.geometry.paths
+    if paths is not None and int((difference > 0.0).sum()) * int((difference < 0.0).sum()) > _MANY_PAIRS:
+        flow = exact_flow(space.items, *paths, difference)
+        if flow is not None:
+            return flow.upper
+    return transport(space, difference)[0]
 
 
 def emd_between(space: Space, a: ArrayLike, b: ArrayLike) -> float:
@@ -196,34 +205,14 @@ def coupling(space: Space, a: ArrayLike, b: ArrayLike) -> Coupling:
             fix="project the weights to the simplex first, or ask for emd() only",
         )
     stay = np.minimum(x, y)
-    kept = np.flatnonzero(stay)
+    indices = np.flatnonzero(stay)
     cost, source, target, mass = transport(space, x - y)
     return Coupling(
-        np.concatenate([kept, source]),
-        np.concatenate([kept, target]),
-        np.concatenate([stay[kept], mass]),
+        np.concatenate([indices, source]),
+        np.concatenate([indices, target]),
+        np.concatenate([stay[indices], mass]),
         cost,
     )
-
-
-@lru_cache(maxsize=1)
-def pot() -> Any | None:
-    """POT's module of linear programmes, or None where the extra ``emd`` is not installed.
-
-    While it loads, its search for deep learning libraries is switched off: it costs seconds and is not used.
-    """
-    before = {name: os.environ.get(name) for name in _QUIET}
-    os.environ.update(dict.fromkeys(_QUIET, "1"))
-    try:
-        return importlib.import_module("ot.lp")
-    except ImportError:
-        return None
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
 
 
 def transport(space: Space, difference: Floats) -> tuple[float, Ids, Ids, Floats]:

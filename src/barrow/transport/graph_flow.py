@@ -20,7 +20,7 @@ from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces import Space, nearness
 from barrow.spaces.geometry import Floats, Ids, Pairs
-from barrow.transport.emd import pot
+from barrow.transport.solver import pot
 
 EXACT_NODES = 50_000
 """Up to so many nodes the network simplex is used where it is installed."""
@@ -37,13 +37,13 @@ class Flow:
         upper: Its cost: the cheapest flow costs no more.
         lower: The cheapest flow costs no less.
         masses: What moves along each edge from its tail to its head; negative the other way.
-        kept: For :func:`nearest_flow`, the histogram of what stays.
+        remainder: For :func:`nearest_flow`, the histogram of what stays.
     """
 
     upper: float
     lower: float
     masses: Floats
-    kept: Floats | None = None
+    remainder: Floats | None = None
 
 
 def cheapest_flow(
@@ -64,10 +64,16 @@ def cheapest_flow(
     left = left - left.sum() / nodes
     if not left.any():
         return Flow(0.0, 0.0, np.zeros(len(net.lengths)))
-    found = _on_star(net, left)
-    if found is None and exact:
-        found = _by_network(net, left, None)
-    return found if found is not None else _by_splitting(net, left, None, tolerance)
+    result = _on_star(net, left)
+    if result is None and exact:
+        result = _by_network(net, left, None)
+    return result if result is not None else _by_splitting(net, left, None, tolerance)
+
+
+def exact_flow(nodes: int, tails: Ids, heads: Ids, lengths: Floats, difference: Floats) -> Flow | None:
+    """The cheapest flow by the network simplex; None where it is not installed or the graph is too large for it."""
+    left = _checked(nodes, difference)
+    return _by_network(_Net.of(nodes, tails, heads, lengths), left - left.sum() / nodes, None)
 
 
 def _on_star(net: _Net, left: Floats) -> Flow | None:
@@ -100,8 +106,8 @@ def nearest_flow(
     net, signed = _Net.of(nodes, tails, heads, lengths), _checked(nodes, values)
     signed = signed + (1.0 - signed.sum()) / nodes
     single = weights.nnz == weights.shape[0] and np.unique(weights.indices).size == weights.shape[0]
-    found = _by_network(net, signed, weights) if exact and single else None
-    return found if found is not None else _by_splitting(net, signed, weights, tolerance)
+    result = _by_network(net, signed, weights) if exact and single else None
+    return result if result is not None else _by_splitting(net, signed, weights, tolerance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,13 +193,13 @@ def _by_network(net: _Net, left: Floats, weights: Any) -> Flow | None:
     plan = plan.tocsr()
     moved = np.asarray(plan[net.tails, net.heads]).ravel() - np.asarray(plan[net.heads, net.tails]).ravel()
     moved[net.repeated] = 0.0
-    kept = None
+    remainder = None
     if weights is not None:
         stays = np.maximum(plan[:, [n]].toarray().ravel(), 0.0)
-        kept = stays[np.asarray(weights.indices, dtype=np.int64)]
-        kept = kept / kept.sum()
+        remainder = stays[np.asarray(weights.indices, dtype=np.int64)]
+        remainder = remainder / remainder.sum()
     cost = float(np.abs(moved) @ net.lengths)
-    return Flow(cost, cost * (1.0 - 1e-9), moved, kept)
+    return Flow(cost, cost * (1.0 - 1e-9), moved, remainder)
 
 
 def _takes_sparse(solver: Any) -> bool:
@@ -207,22 +213,22 @@ def grounded(matrix: Any) -> Callable[[Floats], Floats]:
     # Without the node that has the most neighbours a star falls apart; orderings are slow where one row is full.
     rows = matrix.tocsr()
     ground = int(np.argmax(np.diff(rows.indptr)))
-    kept = np.delete(np.arange(rows.shape[0]), ground)
-    solve = factorised(rows[kept][:, kept])
+    free = np.delete(np.arange(rows.shape[0]), ground)
+    solve = factorised(rows[free][:, free])
 
     def solution(right: Floats) -> Floats:
-        found = np.insert(solve(right[kept]), ground, 0.0)
-        return np.asarray(found - found.mean())
+        result = np.insert(solve(right[free]), ground, 0.0)
+        return np.asarray(result - result.mean())
 
     return solution
 
 
 def factorised(matrix: Any) -> Callable[[Floats], Floats]:
     """Solves with a sparse symmetric positive definite matrix."""
-    from scipy.sparse.linalg import splu
-
     # Symmetric: pivots stay on the diagonal, and the order is that of minimum degree.
-    parts = splu(matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+    parts = heavy.sparse.linalg.splu(
+        matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+    )
     return lambda right: np.asarray(parts.solve(right))
 
 
@@ -267,10 +273,12 @@ def _by_splitting(net: _Net, left: Floats, weights: Any, tolerance: float) -> Fl
             break
     if weights is None:
         return Flow(upper * (1.0 + 1e-9), lower * (1.0 - 1e-9), best / net.lengths)
-    kept = np.maximum(best[edges:], 0.0)
-    kept = kept / kept.sum()
-    rest = cheapest_flow(net.nodes, net.tails, net.heads, net.lengths, left - weights.T @ kept, tolerance=tolerance)
-    return Flow(rest.upper, min(lower, rest.upper), rest.masses, kept)
+    remainder = np.maximum(best[edges:], 0.0)
+    remainder = remainder / remainder.sum()
+    rest = cheapest_flow(
+        net.nodes, net.tails, net.heads, net.lengths, left - weights.T @ remainder, tolerance=tolerance
+    )
+    return Flow(rest.upper, min(lower, rest.upper), rest.masses, remainder)
 
 
 def _dual_value(net: _Net, left: Floats, weights: Any, potential: Floats) -> float:

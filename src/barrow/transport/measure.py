@@ -13,8 +13,8 @@ from functools import lru_cache
 import numpy as np
 
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
 from barrow.spaces.grids import coarser
+from barrow.spaces.space import Floats, Ids
 from barrow.transport.emd import kr_norm, pot
 from barrow.transport.graph_flow import emd_flow_upper
 
@@ -67,9 +67,9 @@ def measure_of(space: Space, most: int = MOST_MEASURED) -> Measure:
     if _exact(space):
         return Measure(space, space, None, "exact")
     if space.items > most:
-        found = coarser(space, most)
-        if found is not None:
-            return Measure(space, *found, "coarser grid")
+        result = coarser(space, most)
+        if result is not None:
+            return Measure(space, *result, "coarser grid")
     return Measure(space, space, None, "near items")
 
 

@@ -23,11 +23,11 @@ from barrow.errors import BarrowError, ParameterError
 from barrow.numerics.exact import at_most
 from barrow.render.figures import script, stylesheet
 from barrow.render.figures.outline import land_rings, relative_path
-from barrow.web.asked import Asked, MisfitError, at
 from barrow.web.catalogue import START, catalogue, distances, entry_of, grids
 from barrow.web.design import Design, can_preview, commands, cost, quick, toml_of
 from barrow.web.guard import Guard, random_name
 from barrow.web.releasing import Releases, columns_of
+from barrow.web.request import DesignRequest, MisfitError, at
 from barrow.web.saving import StudyPlace
 from barrow.web.suggest import suggestion
 from barrow.web.words import grid_words, guesses, promise_rows
@@ -68,7 +68,7 @@ class Designer:
             with suppress(BarrowError, MisfitError, OSError):
                 study = self.place.read() or START
                 for exact in (False, True):
-                    Design(Asked.of({"study": study}), exact).to_json()
+                    Design(DesignRequest.of({"study": study}), exact).to_json()
 
         self._slow.submit(work)
 
@@ -79,7 +79,7 @@ class Designer:
         self._aside.shutdown(wait=False, cancel_futures=True)
 
     def _routes(self) -> list[Route]:
-        asked: dict[str, Callable[[Body], Awaitable[Any]]] = {
+        handlers: dict[str, Callable[[Body], Awaitable[Any]]] = {
             "start": self.start, "design": self.design, "suggest": self.suggest, "columns": self.columns,
             "save": self.save, "link": self.link, "release": self.release, "progress": self.progress,
             "cancel": self.cancel, "report": self.report,
@@ -92,7 +92,7 @@ class Designer:
             Route("/static/figures.js", _text(script, "js")),
             Route("/report/{key}", self.shown_report),
             Route("/api/session", self.session, methods=["POST"]),
-            *(Route(f"/api/{name}", _api(answer), methods=["POST"]) for name, answer in asked.items()),
+            *(Route(f"/api/{name}", _api(answer), methods=["POST"]) for name, answer in handlers.items()),
         ]
 
     async def session(self, request: Request) -> Response:
@@ -136,54 +136,54 @@ class Designer:
         began = time.perf_counter()
         if body.get("keep"):
             self.place.keep({"study": body.get("study"), "looked": body.get("looked", 0)})
-        asked = await self._in(self._fast, lambda: Asked.of(body))
+        request = await self._in(self._fast, lambda: DesignRequest.of(body))
         width = 360 if body.get("narrow") else 720
 
-        def made(exact: bool, kind: str) -> Body:
+        def build(exact: bool, kind: str) -> Body:
             if seq < self._latest[tab]:
                 self.jobs["stale"] += 1
                 raise StaleError
             self.jobs[kind] += 1
-            return Design(asked, exact, width).to_json()
+            return Design(request, exact, width).to_json()
 
-        if quick(asked):
-            found = await self._in(self._fast, lambda: made(True, "quick"))
+        if quick(request):
+            result = await self._in(self._fast, lambda: build(True, "quick"))
         elif body.get("exact"):
-            found = await self._in(self._slow, lambda: made(True, "slow"))
-        elif can_preview(asked):
-            found = await self._in(self._fast, lambda: made(False, "preview"))
+            result = await self._in(self._slow, lambda: build(True, "slow"))
+        elif can_preview(request):
+            result = await self._in(self._fast, lambda: build(False, "preview"))
         else:
-            found = self._waiting(asked)
-        return {**found, **self._taken(asked, body), "seq": seq, "jobs": self.jobs, "ms": _since(began)}
+            result = self._waiting(request)
+        return {**result, **self._taken(request, body), "seq": seq, "jobs": self.jobs, "ms": _since(began)}
 
     @staticmethod
-    def _waiting(asked: Asked) -> Body:
+    def _waiting(request: DesignRequest) -> Body:
         """What is known at once where nothing else is: what promises ask for."""
-        policy = asked.study.policy
+        policy = request.study.policy
         return {"exact": False, "alpha": at_most(policy.alpha_exact, digits=4), "cards": {},
                 "promises": promise_rows(policy, None), "grid": grid_words(policy)}  # fmt: skip
 
-    def _taken(self, asked: Asked, body: Body) -> Body:
+    def _taken(self, request: DesignRequest, body: Body) -> Body:
         """What can be taken along, and the ranges of the sliders."""
-        study = self._with_ledger(asked)
+        study = self._with_ledger(request)
         space = body["study"]["space"]
         return {
             "toml": toml_of(study, space),
             "commands": commands(study, self.place.file.name),
-            "distances": distances(asked.study.space),
-            "grids": grids(asked.study.space),
+            "distances": distances(request.study.space),
+            "grids": grids(request.study.space),
             "entry": entry_of(space),
-            "label": asked.question.label,
+            "label": request.question.label,
         }
 
-    def _saved(self, asked: Asked, body: Body, over: bool) -> str:
-        text = toml_of(self._with_ledger(asked), body["study"]["space"])
+    def _saved(self, request: DesignRequest, body: Body, over: bool) -> str:
+        text = toml_of(self._with_ledger(request), body["study"]["space"])
         seen = body.get("seen")
         return self.place.save(text, seen=seen if isinstance(seen, str) else None, over=over)
 
     @staticmethod
-    def _with_ledger(asked: Asked) -> Any:
-        study = asked.study
+    def _with_ledger(request: DesignRequest) -> Any:
+        study = request.study
         if study.ledger is not None or study.dataset is None:
             return study
         name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in study.dataset)
@@ -191,29 +191,29 @@ class Designer:
 
     async def suggest(self, body: Body) -> Body:
         """The error over a range of grids or bandwidths, with the best marked."""
-        asked = await self._in(self._fast, lambda: Asked.of(body))
+        request = await self._in(self._fast, lambda: DesignRequest.of(body))
         over, narrow = str(body.get("over", "")), bool(body.get("narrow"))
-        found: Body = await self._in(self._aside, lambda: suggestion(asked, over, 360 if narrow else 720))
-        return found
+        result: Body = await self._in(self._aside, lambda: suggestion(request, over, 360 if narrow else 720))
+        return result
 
     async def columns(self, body: Body) -> Body:
         """Names of the columns of a source, read by a child process."""
-        found = await columns_of(self.place.file.parent, str(body.get("source", "")))
-        if found["event"] != "done":
-            raise MisfitError("data", _told(found))
-        return {"columns": found["columns"]}
+        result = await columns_of(self.place.file.parent, str(body.get("source", "")))
+        if result["event"] != "done":
+            raise MisfitError("data", _told(result))
+        return {"columns": result["columns"]}
 
     async def save(self, body: Body) -> Body:
         """Write the study file."""
-        asked = await self._in(self._fast, lambda: Asked.of(body))
+        request = await self._in(self._fast, lambda: DesignRequest.of(body))
         with at("save"):
-            seen = self._saved(asked, body, bool(body.get("over")))
+            seen = self._saved(request, body, bool(body.get("over")))
         return {"file": self.place.file.name, "folder": str(self.place.file.parent), "seen": seen}
 
     async def release(self, body: Body) -> Body:
         """Save, and begin a release of the question that is looked at; its alpha must have been typed."""
-        asked = await self._in(self._fast, lambda: Asked.of(body))
-        plan = await self._in(self._slow, lambda: Design(asked).plan)
+        request = await self._in(self._fast, lambda: DesignRequest.of(body))
+        plan = await self._in(self._slow, lambda: Design(request).plan)
         name, wanted = cost(plan).values()
         with at("release"):
             if str(body.get("typed", "")).strip().replace(",", "") != wanted.replace(",", ""):
@@ -222,14 +222,14 @@ class Designer:
                     allowed=wanted,
                     fix=f"type {wanted}, or do not release",
                 )
-            if asked.study.data is None or asked.study.data.source is None:
+            if request.study.data is None or request.study.data.source is None:
                 raise ParameterError(
                     "The study names no records.", allowed="a file or an address", fix="say where they are"
                 )
             if self.releases.busy:
                 raise ParameterError("A release is running.", allowed="one at a time", fix="wait for it, or cancel it")
-            seen = self._saved(asked, body, False)
-        job = await self.releases.start(self.place.file.parent, self.place.file, asked.question.label)
+            seen = self._saved(request, body, False)
+        job = await self.releases.start(self.place.file.parent, self.place.file, request.question.label)
         return {**job.to_json(), "seen": seen}
 
     async def progress(self, body: Body) -> Body:

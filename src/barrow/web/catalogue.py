@@ -8,8 +8,8 @@ from typing import Any
 
 from barrow.questions import question_kinds
 from barrow.spaces import Circle, Space
+from barrow.spaces.augmented import base_space
 from barrow.spaces.grids import cell_range, takes_cells
-from barrow.spaces.one_more import base_space
 
 Field = dict[str, Any]
 
@@ -181,8 +181,8 @@ def steps(low: float, high: float) -> list[float]:
     if not 0 < low < high < math.inf:
         return []
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    found = [float(f"{m}e{k}") for k in range(first, last + 1) for m in (1, 2, 5)]
-    return [value for value in found if low * (1 - 1e-12) <= value <= high * (1 + 1e-12)]
+    results = [float(f"{m}e{k}") for k in range(first, last + 1) for m in (1, 2, 5)]
+    return [value for value in results if low * (1 - 1e-12) <= value <= high * (1 + 1e-12)]
 
 
 def distances(space: Space) -> list[str]:

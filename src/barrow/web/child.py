@@ -60,8 +60,8 @@ class Child:
 
 def columns(source: str) -> dict[str, str]:
     """Names and kinds of the columns of a source; no record is read."""
-    found = Source.parse(source)
-    return dict(engine_for(found).columns(found))
+    result = Source.parse(source)
+    return dict(engine_for(result).columns(result))
 
 
 def released(file: Path, label: str, child: Child) -> dict[str, Any]:
@@ -93,10 +93,10 @@ def _place(study: Study, question: Question) -> Path:
         if not place.exists():
             break
         with suppress(OSError, ValueError):
-            said = msgspec.json.decode((place / "statement.json").read_bytes(), type=dict[str, Any])
+            statement = msgspec.json.decode((place / "statement.json").read_bytes(), type=dict[str, Any])
             if wanted is None:
                 wanted = msgspec.json.decode(json.dumps(parameters_of(study, study.plan(question.label))))
-            if said.get("parameters") == wanted:
+            if statement.get("parameters") == wanted:
                 break
     return place
 

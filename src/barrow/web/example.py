@@ -9,27 +9,39 @@ import csv
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, singledispatch
 from importlib.resources import files
 from io import StringIO
 from typing import Any
 
 import numpy as np
 
+from barrow.noise import Center
+from barrow.noise.source import SeededSource
 from barrow.planning import reference_distribution
-from barrow.questions import Plan
-from barrow.questions.kept import Kept
+from barrow.questions import Answer
+from barrow.questions.answer import Sample
+from barrow.questions.cache import Cache
+from barrow.questions.estimates import estimate
+from barrow.questions.frequency import FrequencyAnswer
+from barrow.questions.histogram_answer import HistogramAnswer
+from barrow.questions.linear import LinearAnswer
+from barrow.questions.releasing import on_map, places_of
+from barrow.questions.shaped import StrategyAnswer
+from barrow.questions.subsets import SubsetsAnswer
 from barrow.render import figures as fig
-from barrow.render.items import item_figure
+from barrow.render.figures.map import place_name
+from barrow.render.item_figures import item_figure
 from barrow.spaces import Space
-from barrow.spaces.base import Floats
-from barrow.spaces.one_more import base_space
+from barrow.spaces.augmented import base_space
+from barrow.spaces.space import Floats
 
 _SEED = 7
 _FEW = 8
 """A box with fewer large cities than this is shown with a made-up distribution."""
 _MOST_LABELS = 60
-_PEOPLE: Kept[tuple[Floats, str]] = Kept(8)
+_PEOPLE: Cache[tuple[Floats, str]] = Cache(8)
+_NOISE: Cache[Floats] = Cache(12)
 
 
 @cache
@@ -56,33 +68,76 @@ def _population(space: Space) -> tuple[Floats, str]:
         turned = west + (lon - west) % 360.0
         inside = (lat >= south) & (lat <= north) & (turned <= east)
         if int(inside.sum()) >= _FEW:
-            found = inner.encode(np.stack([lat[inside], turned[inside]], axis=1))
-            weights = np.bincount(found, weights=size[inside], minlength=space.items).astype(np.float64)
+            result = inner.encode(np.stack([lat[inside], turned[inside]], axis=1))
+            weights = np.bincount(result, weights=size[inside], minlength=space.items).astype(np.float64)
             # Some live in the country: a little everywhere.
             return 0.9 * weights / weights.sum() + 0.1 / space.items, "people of large cities"
     return reference_distribution(space, "auto"), "made-up people"
+
+
+@singledispatch
+def simulated(plan: Answer, people: Floats, seed: int) -> Floats:
+    """What would be released of public shares of the items, with simulated noise; for pictures only."""
+    return people
+
+
+@simulated.register(LinearAnswer)
+def _(plan: LinearAnswer, people: Floats, seed: int) -> Floats:
+    """The values with noise: of scale 1 it is drawn once for each kind and number of outputs."""
+    noise, query = plan.noise, plan.query
+
+    def draw() -> Floats:
+        zeros = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
+        return np.asarray(noise.draw(zeros, SeededSource(seed)).values) / float(noise.scale)
+
+    true = np.asarray(query.table.floats().T @ people).ravel() * float(query.step)
+    key = f"{seed} {noise.name} {noise.p} {query.dimension}"
+    return np.asarray(true + _NOISE.get(key, draw) * float(noise.scale))
+
+
+@simulated.register(StrategyAnswer)
+def _(plan: StrategyAnswer, people: Floats, seed: int) -> Floats:
+    """The answers that follow from combinations with noise."""
+    query = plan.strategy.query
+    zeros = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
+    noise = np.asarray(plan.strategy.draw(zeros, SeededSource(seed)).values)
+    true = np.asarray(query.table.floats().T @ people).ravel() * float(query.step)
+    return plan.strategy.read(true + noise)
+
+
+@simulated.register(HistogramAnswer)
+@simulated.register(SubsetsAnswer)
+def _(plan: HistogramAnswer | SubsetsAnswer, people: Floats, seed: int) -> Floats:
+    """A decoded histogram."""
+    return np.asarray(plan.mechanism.simulated(people, SeededSource(seed)))
+
+
+@simulated.register(FrequencyAnswer)
+def _(plan: FrequencyAnswer, people: Floats, seed: int) -> Floats:
+    """A histogram decoded from reports."""
+    return np.asarray(plan.estimator.simulated(people, SeededSource(seed)))
 
 
 @dataclass(frozen=True, eq=False)
 class Pictured:
     """What a planned release would look like for the example population."""
 
-    plan: Plan
+    plan: Answer
 
     @property
     def words(self) -> str:
         """Whose data the picture shows."""
-        return population(self.plan.space)[1]
+        return population(self.plan.terms.space)[1]
 
     @cached_property
     def values(self) -> Floats:
         """The values that would be released, with simulated noise."""
-        return self.plan.simulated(population(self.plan.space)[0], _SEED)
+        return simulated(self.plan, population(self.plan.terms.space)[0], _SEED)
 
     @property
     def threshold(self) -> float | None:
         """What noise alone reaches anywhere with 5 %, where values stand out of it one by one."""
-        return self.plan.threshold
+        return estimate(self.plan).threshold
 
     @property
     def standing_out(self) -> tuple[int, int] | None:
@@ -94,15 +149,16 @@ class Pictured:
     @property
     def _placed(self) -> Floats:
         """The values that belong to places; the last one may be of people without records."""
-        return self.values if self.plan.space.no_records_distance is None else self.values[:-1]
+        return self.values if self.plan.terms.space.no_records_distance is None else self.values[:-1]
 
     def figure(self, width: int = 720) -> fig.Figure:
         """The values as a map, or as the space draws its items, or as bars."""
-        plan, values, space = self.plan, self.values, self.plan.space
-        title = "What the map would look like" if plan.mapped else "What the answer would look like"
+        plan, values, space = self.plan, self.values, self.plan.terms.space
+        mapped, points = on_map(plan), places_of(plan)
+        title = "What the map would look like" if mapped else "What the answer would look like"
         options: dict[str, Any] = {"title": title, "width": width}
-        if self.threshold is not None and plan.mapped and plan.places is not None:
-            places, labels = _places(plan.places, space.records_space.geometry.box)
+        if self.threshold is not None and mapped and points is not None:
+            places, labels = _places(points, space.records_space.geometry.box)
             return fig.map_figure(
                 places,
                 self._placed,
@@ -112,7 +168,7 @@ class Pictured:
                 most_height=width * 3 // 4,
                 **options,
             )
-        if plan.question.each_alone or len(values) != space.items:
+        if plan.question.traits.per_value_error or len(values) != space.items:
             return self._bars(options)
         return item_figure(space, values, **options)
 
@@ -120,29 +176,29 @@ class Pictured:
         """The rows of values with their intervals; what noise hides altogether is left out."""
         plan = self.plan
         plain = [{"output": "", "value": v} for v in self.values]
-        rows = plan.tables(self.values)["values"] if plan.question.each_alone else plain
+        rows: list[dict[str, Any]] = (
+            plan.tables(Sample(self.values))["values"] if plan.question.traits.per_value_error else plain
+        )
         rows = [row for row in rows if row.get("value") is not None][:_MOST_LABELS]
         names = [str(row.get("output", row.get("quantile", k + 1))) for k, row in enumerate(rows)]
-        found = np.array([float(row["value"]) for row in rows]) if rows else np.zeros(1)
+        result = np.array([float(row["value"]) for row in rows]) if rows else np.zeros(1)
         half = [float(row.get("half_width_95", 0.0)) for row in rows] or [0.0]
         ends = [(row.get("low_95"), row.get("high_95")) for row in rows] or [(None, None)]
-        low = [v - h if a is None or a > v else a for v, h, (a, _) in zip(found.tolist(), half, ends, strict=True)]
-        high = [v + h if b is None or b < v else b for v, h, (_, b) in zip(found.tolist(), half, ends, strict=True)]
-        unit = "%" if plan.question.in_percent or not plan.question.each_alone else plan.error_unit
-        return fig.bars(names or ["hidden by the noise"], found, low=low, high=high, unit=unit, **options)
+        low = [v - h if a is None or a > v else a for v, h, (a, _) in zip(result.tolist(), half, ends, strict=True)]
+        high = [v + h if b is None or b < v else b for v, h, (_, b) in zip(result.tolist(), half, ends, strict=True)]
+        unit = "%" if plan.question.traits.in_percent or not plan.question.traits.per_value_error else plan.error_unit
+        return fig.bars(names or ["hidden by the noise"], result, low=low, high=high, unit=unit, **options)
 
 
-_PLACES: Kept[tuple[fig.Places, list[str]]] = Kept(8)
+_PLACES: Cache[tuple[fig.Places, list[str]]] = Cache(8)
 
 
-def _places(found: Floats, box: Any) -> tuple[fig.Places, list[str]]:
+def _places(values: Floats, box: Any) -> tuple[fig.Places, list[str]]:
     """Where the values belong, and what each place is called."""
-    points = np.asarray(found, dtype=np.float64)
+    points = np.asarray(values, dtype=np.float64)
 
-    def made() -> tuple[fig.Places, list[str]]:
-        from barrow.render.figures.map import place_name
-
+    def build() -> tuple[fig.Places, list[str]]:
         places = fig.Places.around(points[:, 0], points[:, 1], box=box)
         return places, [place_name(float(a), float(b)) for a, b in points[:, :2]]
 
-    return _PLACES.get(hashlib.sha256(points.tobytes()).hexdigest(), made)
+    return _PLACES.get(hashlib.sha256(points.tobytes()).hexdigest(), build)

@@ -58,9 +58,9 @@ class Guard:
 
     def code(self) -> str:
         """A new code for one link; it works once."""
-        found = random_name()
-        self._codes.add(found)
-        return found
+        result = random_name()
+        self._codes.add(result)
+        return result
 
     def exchange(self, code: str) -> str | None:
         """The token of this server for a code that was not used yet."""
@@ -126,13 +126,13 @@ class Guard:
 
 def _once(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str] | None:
     """The headers that are judged, in lower case; None where one of them is said twice."""
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for key, value in headers:
         name = key.decode("latin1").lower()
-        if name in found and name in _ONCE:
+        if name in result and name in _ONCE:
             return None
-        found[name] = value.decode("latin1")
-    return found
+        result[name] = value.decode("latin1")
+    return result
 
 
 def _limited(receive: Receive) -> Receive:

@@ -42,11 +42,11 @@ async def columns_of(folder: Path, source: str) -> dict[str, Any]:
 
 def _message(line: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(line)  # not by msgspec, which refuses lone surrogates: paths may hold one
+        result = json.loads(line)  # not by msgspec, which refuses lone surrogates: paths may hold one
     except ValueError:
-        found = None
+        result = None
     gone = {"event": "error", "problem": "It ended without a word.", "fix": "run barrow release in a terminal"}
-    return found if isinstance(found, dict) and "event" in found else gone
+    return result if isinstance(result, dict) and "event" in result else gone
 
 
 @dataclass
@@ -110,8 +110,8 @@ class Releases:
     async def _run(self, job: Job, folder: Path, file: Path) -> None:
         order = {"do": "release", "file": str(file), "question": job.question}
         child = job.child = await started(folder, order)
-        said = child.stdout
-        while said is not None and (line := await said.readline()):
+        text = child.stdout
+        while text is not None and (line := await text.readline()):
             job.heard(_message(line))
         await child.wait()
         if job.state == "running":

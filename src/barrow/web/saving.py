@@ -45,8 +45,8 @@ class StudyPlace:
 
     def save(self, text: str, *, seen: str | None, over: bool = False) -> str:
         """Write the file and give back its digest; refused where it is not as ``seen``, unless ``over`` says so."""
-        found, new = _digest(self.file), hashlib.sha256(text.encode()).hexdigest()
-        if found not in (seen, new) and not over:
+        result, new = _digest(self.file), hashlib.sha256(text.encode()).hexdigest()
+        if result not in (seen, new) and not over:
             raise ParameterError(
                 f"{self.file.name} was changed by somebody else since it was opened here.",
                 allowed="the file as it was seen",
@@ -58,7 +58,7 @@ class StudyPlace:
                 out.write(text)
                 out.flush()
                 os.fsync(out.fileno())
-            if found not in (None, new):
+            if result not in (None, new):
                 os.replace(self.file, self.file.with_name(f"{self.file.name}.before"))
             os.replace(partial, self.file)
         except OSError as error:

@@ -9,25 +9,26 @@ from typing import Any, cast
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT
 from barrow.planning.densities import best_of
+from barrow.questions.question import bandwidths_of
 from barrow.render import figures as fig
 from barrow.spaces import cell_key
 from barrow.spaces.grids import coarser
 from barrow.study.file import AUTO
 from barrow.study.grids import choose_grid
-from barrow.web.asked import Asked, at
+from barrow.web.request import DesignRequest, at
 
 _MOST_ITEMS = 6500
 """Bandwidths are tried on a grid of at most so many cells."""
 
 
-def suggestion(asked: Asked, over: str, width: int = 720) -> dict[str, Any]:
+def suggestion(request: DesignRequest, over: str, width: int = 720) -> dict[str, Any]:
     """The planner's error for each of some grids (``"grid"``) or bandwidths (``"bandwidth"``), and its choice."""
-    with at(f"question-{asked.looked}"):
-        rows, best, words = _bandwidths(asked) if over == "bandwidth" else _grids(asked)
+    with at(f"question-{request.looked}"):
+        rows, best, words = _bandwidths(request) if over == "bandwidth" else _grids(request)
         if len(rows) < 2:
             raise ParameterError("There is nothing to compare.", allowed="a grid or a bandwidth", fix="choose by hand")
     axis = "smoothed over" if over == "bandwidth" else "width of the cells"
-    unit = asked.study.space.unit
+    unit = request.study.space.unit
     rows = sorted(rows, key=lambda row: float(row["at"]))
     figure = fig.sweep(
         fig.Curve("error", [row["at"] for row in rows], [row["error"] for row in rows]),
@@ -56,9 +57,9 @@ def _row(at: float, unit: str, error: float, error_unit: str, what: str, items: 
     }
 
 
-def _grids(asked: Asked) -> Rows:
+def _grids(request: DesignRequest) -> Rows:
     """What ``cell = "auto"`` tries and takes."""
-    study, question = asked.study, asked.question
+    study, question = request.study, request.question
     # Whether there are points or cells between whole numbers is settled by each step.
     spec = {
         name: value for name, value in study.space.records_space.to_spec().items() if name not in ("cells", "whole")
@@ -67,12 +68,14 @@ def _grids(asked: Asked) -> Rows:
     if not key or spec.get(key) is None:
         raise ParameterError("This space has no grid.", allowed="a grid that can be finer", fix="choose by hand")
     alone = replace(question, fraction=study.terms(question).fraction)
-    _, found = choose_grid({**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone]))
-    unit = PERCENT if question.in_percent else found.error_unit
-    what = f"{question.error_words}, snapping included"
-    rows = [_row(cast("float", grid.cell), str(found.unit), grid.total, unit, what, grid.items) for grid in found.grids]
-    best = next(row for row in rows if row["at"] == found.chosen)
-    here, least = next(grid for grid in found.grids if grid.cell == found.chosen), min(row["error"] for row in rows)
+    _, result = choose_grid({**spec, key: AUTO}, lambda space: study.replace(space=space, questions=[alone]))
+    unit = PERCENT if question.traits.in_percent else result.error_unit
+    what = f"{question.traits.error_words}, snapping included"
+    rows = [
+        _row(cast("float", grid.cell), str(result.unit), grid.total, unit, what, grid.items) for grid in result.grids
+    ]
+    best = next(row for row in rows if row["at"] == result.chosen)
+    here, least = next(grid for grid in result.grids if grid.cell == result.chosen), min(row["error"] for row in rows)
     more = f", {math.ceil(100 * (best['error'] / least - 1))} % above the least" if best["error"] > least else ""
     snapped = f", {fig.near(here.snapping, unit)} by snapping" if here.snapping else ""
     words = (
@@ -82,12 +85,12 @@ def _grids(asked: Asked) -> Rows:
     return rows, best, words
 
 
-def _bandwidths(asked: Asked) -> Rows:
+def _bandwidths(request: DesignRequest) -> Rows:
     """What ``bandwidth = "auto"`` tries and takes, on a grid that is not too fine to try them all."""
-    study, question = asked.study, asked.question
+    study, question = request.study, request.question
     coarse = coarser(study.space, _MOST_ITEMS) if study.space.items > _MOST_ITEMS else None
     space = study.space if coarse is None else coarse[0]
-    tried = question.bandwidths(study.replace(space=space).terms(question))
+    tried = bandwidths_of(question, study.replace(space=space).terms(question))
     if not tried:
         raise ParameterError("This question has no bandwidth.", allowed="a smooth map", fix="choose by hand")
     scale = 1.0 if space.unit else space.diameter

@@ -8,8 +8,8 @@ from typing import Any
 
 from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT, at_most
-from barrow.policy import Policy, odds_upper
-from barrow.policy.policy import Kept
+from barrow.promises import Policy, odds_upper
+from barrow.promises.policy import Satisfied
 from barrow.spaces import Space
 
 
@@ -25,24 +25,24 @@ def guess(epsilon: float, delta: float = 0.0) -> str:
 
 def guesses() -> list[dict[str, str]]:
     """The steps of a slider for promises, each with its epsilon and what a guess may become; from 50.3 % to 99.9 %."""
-    found = []
+    results = []
     for k in range(57):
         epsilon = float(f"{10 ** (-2 + 0.05 * k):.2g}")
-        found.append({"epsilon": f"{epsilon:g}", "guess": guess(epsilon)})
-    return found
+        results.append({"epsilon": f"{epsilon:g}", "guess": guess(epsilon)})
+    return results
 
 
 def promise_rows(policy: Policy, charges: Sequence[Fraction] | None) -> list[dict[str, Any]]:
     """For each promise what it asked for, what it gets, and whether it decides alpha."""
     rows, delta = [], float_up(policy.delta)
-    for k, kept in enumerate(policy.kept):
+    for k, subset in enumerate(policy.satisfied):
         rows.append(
             {
-                "asked": guess(float_up(kept.promise.epsilon), delta),
-                "kept": guess(kept.epsilon_got, delta),
+                "asked": guess(float_up(subset.promise.epsilon), delta),
+                "kept": guess(subset.epsilon_got, delta),
                 "here": None if charges is None else guess(float_up(charges[k]), delta),
-                "epsilon": f"{float_up(kept.promise.epsilon):.3g}",
-                "decides": kept.binds,
+                "epsilon": f"{float_up(subset.promise.epsilon):.3g}",
+                "decides": subset.binds,
                 "note": note(policy, k),
             }
         )
@@ -57,7 +57,7 @@ def note(policy: Policy, k: int) -> str:
     >>> note(policy, 1)
     'It changes nothing: promise 1 is about at least as much and allows less.'
     """
-    rows = policy.kept
+    rows = policy.satisfied
     own = rows[k]
     same = [j for j, other in enumerate(rows) if j != k and other.emd == own.emd]
     for j in same:
@@ -80,7 +80,7 @@ def note(policy: Policy, k: int) -> str:
     return f"It is kept with room to spare: at most {guess(own.epsilon_got, float_up(policy.delta))}."
 
 
-def _includes(larger: Kept, smaller: Kept) -> bool:
+def _includes(larger: Satisfied, smaller: Satisfied) -> bool:
     return larger.promise.share >= smaller.promise.share and larger.distance >= smaller.distance
 
 
@@ -100,7 +100,9 @@ def grid_words(policy: Policy) -> str:
     space = policy.space
     if not space.snapping_upper:
         return f"{space.items:,} items, and nothing is snapped."
-    free = min(kept.promise.epsilon / (kept.promise.share * kept.distance) for kept in policy.kept)
+    free = min(
+        satisfied.promise.epsilon / (satisfied.promise.share * satisfied.distance) for satisfied in policy.satisfied
+    )
     lost = float_up(1 - policy.alpha_exact / free)
     return (
         f"{space.items:,} cells. Snapping moves a record by at most {_moved(space)}; allowing for it takes at most "

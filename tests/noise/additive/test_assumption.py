@@ -1,4 +1,4 @@
-"""The one assumption of the float path: log and ndtri are within 16 units in the last place."""
+"""The one assumption of the float path: log, power and ndtri are within 16 units in the last place."""
 
 from __future__ import annotations
 
@@ -43,6 +43,17 @@ def test_log_is_within_the_assumption():
         shifted = np.concatenate([np.log(part.copy()) for part in np.array_split(points, 701)])
         assert _worst_ulps(np.log(points), true) <= ULPS
         assert _worst_ulps(shifted, true) <= ULPS
+
+
+@pytest.mark.parametrize("p", [1.5, 7 / 3, 3.0, 40.0])
+def test_power_is_within_the_assumption(p):
+    points = np.concatenate([_points(700), 1.0 + 12.5 * np.random.default_rng(5).random(700) / p])
+    for exponent in (p, 1.0 / p):
+        computed = points**exponent
+        with mpmath.workprec(200):
+            true = [mpmath.mpf(float(x)) ** mpmath.mpf(exponent) for x in points]
+            assert _worst_ulps(computed, true) <= ULPS
+            assert _worst_ulps(computed * (1 + 20 * 2.0**-52), true) > ULPS
 
 
 def test_ndtri_is_within_the_assumption():

@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from barrow import heavy
 from barrow.noise import rounded_gaussian, rounded_knorm, rounded_laplace
-from barrow.noise.additive.knorm import PowerVariate
+from barrow.noise.additive import knorm
+from barrow.noise.additive.knorm import PowerNoise, PowerVariates
+from barrow.noise.lazy_uniform import working_precision
 from barrow.noise.source import SeededSource
 
 FAIR, FALSE = 1e-4, 1e-9
@@ -199,13 +202,32 @@ def test_one_dimension_is_laplace(p):
 @pytest.mark.parametrize("p", [Fraction(1), Fraction(3, 2), Fraction(2), Fraction(3), Fraction(40)], ids=str)
 def test_power_variates(p):
     """|x|^p is Gamma(1/p): for p = 1 an exponential, for p = 2 half a chi-square."""
-    source = SeededSource(127)
-    balls = [PowerVariate(p, source).ball(96) for _ in range(6000)]
-    x = np.array([float(b.mid()) for b in balls])
+    variates = PowerVariates(20_000, p, SeededSource(127))
+    x = variates.approximate().values
     distribution = stats.gamma(float(1 / p))
     assert stats.kstest(np.abs(x) ** float(p), distribution.cdf).pvalue > FAIR
     assert stats.kstest(np.abs(x) ** float(p * Fraction(5, 4)), distribution.cdf).pvalue < FALSE
     assert stats.binomtest(int((x > 0).sum()), len(x)).pvalue > FAIR
+
+
+@pytest.mark.parametrize("p", [Fraction(3, 2), Fraction(7, 3), Fraction(3), Fraction(40)], ids=str)
+def test_floats_of_power_variates_are_as_near_as_they_say(p, monkeypatch):
+    """Against balls of the same bits; and who decides, floats or balls, changes nothing but the bits that are drawn."""
+    size = 3000
+    variates, noise = PowerVariates(size, p, SeededSource(11)), PowerNoise(size, p, SeededSource(12))
+    for parts, step in ((variates, 1), (noise, 97)):
+        z = parts.approximate()
+        with working_precision(232):
+            off = [abs(float(parts.ball(i, 200).mid() - heavy.arb(float(z.values[i])))) for i in range(0, size, step)]
+        bound = np.broadcast_to(z.error, size)[::step]
+        assert (np.array(off) <= bound).all()
+        assert (np.array(off) > bound / 2000).any()  # the bound is not empty
+    assert np.max(z.error) < 1e-9 * z.largest
+    monkeypatch.setattr(knorm, "SMALL", 2.0)  # every uniform counts as small: balls decide every proposal
+    slow = PowerVariates(200, p, SeededSource(13))
+    monkeypatch.undo()
+    x = np.array([float(slow.ball(i, 96).mid()) for i in range(200)])
+    assert stats.kstest(np.abs(x) ** float(p), stats.gamma(float(1 / p)).cdf).pvalue > FAIR
 
 
 def test_general_p_against_a_replay_in_mpmath():
@@ -217,9 +239,9 @@ def test_general_p_against_a_replay_in_mpmath():
             self.seen = []
 
         def words(self, count):
-            drawn = super().words(count)
-            self.seen.extend(drawn.tolist())
-            return drawn
+            sample = super().words(count)
+            self.seen.extend(sample.tolist())
+            return sample
 
     p, size, grid = 3, 4, Fraction(1, 256)
     for seed in range(25):
@@ -227,27 +249,21 @@ def test_general_p_against_a_replay_in_mpmath():
         mine = rounded_knorm([Fraction(1, 7)] * size, 1, p, grid=grid, source=source).integers.tolist()
         tape = iter(source.seen)
 
-        def long(tape=tape):
-            return mpmath.mpf((next(tape) << 64) + next(tape)) / 2**128
+        def uniform(word):
+            return mpmath.mpf(2 * min(word, 2**64 - 1 - word) + 1) / 2**64
 
         with mpmath.workprec(200):
-            radius = mpmath.mpf(0)
-            for _ in range(size):
-                w = next(tape)
-                radius -= mpmath.log(mpmath.mpf(2 * min(w, 2**64 - 1 - w) + 1) / 2**64)
-            x = []
-            for _ in range(size):
-                sign = 1 if next(tape) < 2**63 else -1
-                while True:
-                    # Each uniform is first looked at to 96 bits, that is to two words.
-                    tail = long() > 1 / (1 + mpmath.exp(-1) / p)
-                    v = long()
-                    y = 1 - mpmath.log(v) / p if tail else v
-                    keep = long()
+            radius = -sum(mpmath.log(uniform(next(tape))) for _ in range(size))
+            x, open_ones = [None] * size, list(range(size))
+            while open_ones:  # a word of each kind for every place that is still open
+                choices, values, keeps = ([next(tape) for _ in open_ones] for _ in range(3))
+                for i, choice, value, keep in zip(tuple(open_ones), choices, values, keeps, strict=True):
+                    tail = uniform(choice) > 1 / (1 + mpmath.exp(-1) / p)
+                    y = 1 - mpmath.log(uniform(value)) / p if tail else uniform(value)
                     bound = mpmath.exp(1 + p * (y - 1) - y**p) if tail else mpmath.exp(-(y**p))
-                    if keep < bound:
-                        break
-                x.append(sign * y)
+                    if uniform(keep) < bound:
+                        x[i] = (1 if value < 2**63 else -1) * y
+                        open_ones.remove(i)
             norm = sum(abs(y) ** p for y in x) ** (mpmath.mpf(1) / p)
             right = [int(mpmath.floor((mpmath.mpf(1) / 7 + radius * y / norm) * 256 + 0.5)) for y in x]
         assert mine == right

@@ -18,7 +18,7 @@ from scipy.spatial import ConvexHull
 
 from barrow.errors import ParameterError
 from barrow.noise import Center, edge_grid, rounded_edges
-from barrow.noise.additive.edges import NodeSums, cones, cycle_moments, cycle_signs, weighted
+from barrow.noise.additive.graph_noise import NodeSums, cones, cycle_moments, cycle_signs, weighted
 from barrow.noise.additive.rounded import Rounder
 from barrow.noise.additive.variates import Exponential, SymmetricVariates
 from barrow.noise.source import SeededSource
@@ -53,7 +53,7 @@ def test_nodes_are_rounded_as_high_precision_says(seed, extension, coarse):
     center = [Fraction(int(x), 997) for x in rng.integers(-1000, 1000, 6)]
     scale = Fraction(int(rng.integers(1, 1000)), 10**6)
     grid = min(scale / Fraction(float(lengths.max())), Fraction(2) ** (-20 - coarse))
-    found = rounded_edges(center, tails, heads, lengths, scale, grid=grid, source=ScriptedSource(words, extension))
+    result = rounded_edges(center, tails, heads, lengths, scale, grid=grid, source=ScriptedSource(words, extension))
     with mpmath.workprec(700):
         sums = [mpmath.mpf(0)] * 6
         for edge, word in enumerate(words.tolist()):
@@ -67,7 +67,7 @@ def test_nodes_are_rounded_as_high_precision_says(seed, extension, coarse):
             int(mpmath.floor(mpmath.mpf(s.numerator) / s.denominator + x * ratio.numerator / ratio.denominator))
             for s, x in zip(shifts, sums, strict=True)
         ]
-    assert found.integers.tolist() == expected
+    assert result.integers.tolist() == expected
 
 
 def test_nodes_at_a_boundary_are_decided_by_more_bits():
@@ -80,8 +80,8 @@ def test_nodes_at_a_boundary_are_decided_by_more_bits():
     for side in (-1, 1):
         middle = (Fraction(5, 2) + Fraction(side, 2**200)) * grid - scale * inner
         source = ScriptedSource(words, extension)
-        found = rounded_edges([0, middle, 0], [0, 1], [1, 2], [0.5, 0.25], scale, grid=grid, source=source)
-        assert found.integers[1] == (3 if side > 0 else 2)
+        result = rounded_edges([0, middle, 0], [0, 1], [1, 2], [0.5, 0.25], scale, grid=grid, source=source)
+        assert result.integers[1] == (3 if side > 0 else 2)
         assert source.extensions > 2
 
 
@@ -92,7 +92,7 @@ def test_wider_bounds_change_nothing():
     center = Center.from_integers(np.random.default_rng(1).integers(0, 50, 3600), 90000)
     scale = Fraction(1, 25000)
     grid = edge_grid(scale, float(lengths.max()))
-    found = []
+    results = []
     for inflate in (1.0, 2000.0):
         source = SeededSource(5)
         sums = NodeSums(3600, tails, heads, lengths, SymmetricVariates(Exponential(), source.words(len(tails)), source))
@@ -100,10 +100,10 @@ def test_wider_bounds_change_nothing():
         rounder = Rounder(center, scale, grid)
         open_nodes = rounder._by_floats(sums, 0, 3600)[1].size
         rounder.add(sums, 0, 3600)
-        found.append((open_nodes, rounder.integers()))
-    assert found[0][0] <= 2
-    assert found[1][0] > 5
-    assert np.array_equal(found[0][1], found[1][1])
+        results.append((open_nodes, rounder.integers()))
+    assert results[0][0] <= 2
+    assert results[1][0] > 5
+    assert np.array_equal(results[0][1], results[1][1])
 
 
 def test_floats_are_within_their_bound_of_balls():
@@ -112,8 +112,8 @@ def test_floats_are_within_their_bound_of_balls():
     heads[:300], tails[:300] = np.arange(1, 301), 0  # a node with many edges is summed without rounding
     source = SeededSource(8)
     factors = rng.integers(-1, 2, len(tails)).astype(float)
-    drawn = SymmetricVariates(Exponential(), source.words(len(tails)), source)
-    sums = NodeSums(400, tails, heads, lengths, drawn, factors)
+    sample = SymmetricVariates(Exponential(), source.words(len(tails)), source)
+    sums = NodeSums(400, tails, heads, lengths, sample, factors)
     rough = sums.approximate()
     for node in range(0, 400, 7):
         assert abs(float(sums.ball(node, 160).mid()) - rough.values[node]) <= rough.error[node]
@@ -124,11 +124,11 @@ def test_both_ends_use_one_number():
     """What is added at heads is subtracted at tails: values of 2,500 nodes add up, within half a cell each."""
     tails, heads = _grid(50, 50)
     lengths = np.full(len(tails), 0.02)
-    found = rounded_edges(np.zeros(2500, dtype=int), tails, heads, lengths, 1, source=SeededSource(3))
-    assert np.abs(found.values).max() > 100
-    assert abs(found.integers.sum()) <= 2500 / 2
+    result = rounded_edges(np.zeros(2500, dtype=int), tails, heads, lengths, 1, source=SeededSource(3))
+    assert np.abs(result.values).max() > 100
+    assert abs(result.integers.sum()) <= 2500 / 2
     # Rounding errors are independent: their sum is far below what two separate draws for an edge would leave.
-    assert abs(found.integers.sum()) < 6 * math.sqrt(2500 / 12)
+    assert abs(result.integers.sum()) < 6 * math.sqrt(2500 / 12)
 
 
 @pytest.mark.parametrize("length", [0.5, 0.001])
@@ -136,11 +136,11 @@ def test_scale_of_an_edge(length):
     """Pairs of nodes with one edge each: the head's value is Laplace with scale 1/length."""
     count = 250_000
     tails, heads = np.arange(count), np.arange(count) + count
-    found = rounded_edges(
+    result = rounded_edges(
         np.zeros(2 * count, dtype=int), tails, heads, np.full(count, length), "0.25", source=SeededSource(4)
     )
-    values = found.values[count:] * length * 4
-    assert np.array_equal(found.integers[:count], -found.integers[count:])
+    values = result.values[count:] * length * 4
+    assert np.array_equal(result.integers[:count], -result.integers[count:])
     assert stats.kstest(values, stats.laplace.cdf).pvalue > FAIR
     for factor in (0.95, 1.05):
         assert stats.kstest(values * factor, stats.laplace.cdf).pvalue < FALSE
@@ -192,11 +192,11 @@ def draw_cycles(lengths, count, seed=9):
     start = np.arange(count)[:, None] * size
     tails, heads = (start + np.arange(size)).ravel(), (start + (np.arange(size) + 1) % size).ravel()
     cycles = np.arange(count * size).reshape(count, size)
-    found = rounded_edges(
+    result = rounded_edges(
         np.zeros(count * size, dtype=int), tails, heads, np.tile(lengths, count), 1,
         cycles=cycles, turns=np.ones((count, size), dtype=int), source=SeededSource(seed),
     )  # fmt: skip
-    return found.values.reshape(count, size)
+    return result.values.reshape(count, size)
 
 
 @pytest.mark.parametrize("lengths", CYCLES)
@@ -212,14 +212,14 @@ def test_the_norm_of_a_cycle_is_gamma_distributed(lengths):
 
 def _direction(lengths, count, seed):
     """z_1^2/||z||^2 by rejection from a box: no cones are used."""
-    rng, found = np.random.default_rng(seed), []
+    rng, results = np.random.default_rng(seed), []
     reach = [1 / min(lengths[i - 1], lengths[i]) for i in range(3)]
-    while sum(map(len, found)) < count:
+    while sum(map(len, results)) < count:
         x = rng.uniform(-1, 1, (10**6, 3)) * reach
         z = np.column_stack([x, -x.sum(axis=1)])
         size = norm(z, np.array(lengths))
-        found.append((z[:, 0] ** 2 / size**2)[size < 1])
-    return np.concatenate(found)[:count]
+        results.append((z[:, 0] ** 2 / size**2)[size < 1])
+    return np.concatenate(results)[:count]
 
 
 def test_a_rectangle_has_the_right_directions_and_uniform_cones_are_caught(monkeypatch):
@@ -231,13 +231,13 @@ def test_a_rectangle_has_the_right_directions_and_uniform_cones_are_caught(monke
         return z[:, 0] ** 2 / norm(z, np.array(lengths)) ** 2
 
     assert stats.ks_2samp(ours(), right).pvalue > FAIR
-    import barrow.noise.additive.edges as edges
+    import barrow.noise.additive.graph_noise as edges
 
     wrong = cones(lengths)[0], (1,) * 12
     monkeypatch.setattr(edges, "cones", lambda _: wrong)
-    drawn = ours()
-    assert stats.ks_2samp(drawn, right).pvalue < FALSE
-    assert abs(drawn.mean() - 0.153) < 0.004
+    sample = ours()
+    assert stats.ks_2samp(sample, right).pvalue < FALSE
+    assert abs(sample.mean() - 0.153) < 0.004
     assert abs(right.mean() - 0.172) < 0.004
 
 
@@ -271,15 +271,15 @@ def test_turns_say_which_way_an_edge_is_passed():
     lengths = np.tile((1.0, 2.0, 1.0, 2.0), count)
     cycles = np.arange(4 * count).reshape(count, 4)
 
-    def drawn(ways):
-        found = rounded_edges(
+    def draw(ways):
+        result = rounded_edges(
             np.zeros(4 * count, dtype=int), tails.ravel(), heads.ravel(), lengths, 1,
             cycles=cycles, turns=ways, source=SeededSource(12),
         )  # fmt: skip
-        return norm(found.values.reshape(count, 4), np.array((1.0, 2.0, 1.0, 2.0)))
+        return norm(result.values.reshape(count, 4), np.array((1.0, 2.0, 1.0, 2.0)))
 
-    assert stats.kstest(drawn(turns), stats.gamma(3).cdf).pvalue > FAIR
-    assert stats.kstest(drawn(np.ones_like(turns)), stats.gamma(3).cdf).pvalue < FALSE
+    assert stats.kstest(draw(turns), stats.gamma(3).cdf).pvalue > FAIR
+    assert stats.kstest(draw(np.ones_like(turns)), stats.gamma(3).cdf).pvalue < FALSE
 
 
 @pytest.mark.parametrize("weights", [(1, 1, 1), (5, 1, 2, 9), (10**20, 1, 10**20 + 7), tuple(range(1, 13))])
@@ -290,17 +290,17 @@ def test_weighted_draws_are_exact_at_every_boundary(weights):
     for s in sums[:-1]:
         for word in {(s << 64) // total + shift for shift in (-1, 0, 1)}:
             for extension in (0, 2**64 - 1, 2**63):
-                found = weighted(np.array([word], dtype=np.uint64), weights, ScriptedSource([], extension))[0]
+                result = weighted(np.array([word], dtype=np.uint64), weights, ScriptedSource([], extension))[0]
                 number = (Fraction(word) + Fraction(extension, 2**64 - 1)) / 2**64
                 if all(number != Fraction(x, total) for x in sums):
-                    assert found == sum(number >= Fraction(x, total) for x in sums[:-1])
+                    assert result == sum(number >= Fraction(x, total) for x in sums[:-1])
 
 
 def test_cones_are_drawn_with_their_weights():
     lengths = np.tile((1.0, 4.0, 1.0, 4.0), (60_000, 1))
     signs, weights = cones((1.0, 4.0, 1.0, 4.0))
-    found = cycle_signs(lengths, SeededSource(2))
-    counts = np.array([(found == row).all(axis=1).sum() for row in signs])
+    result = cycle_signs(lengths, SeededSource(2))
+    counts = np.array([(result == row).all(axis=1).sum() for row in signs])
     expected = np.array(weights) / sum(weights) * len(lengths)
     assert counts.sum() == len(lengths)
     assert stats.chisquare(counts, expected).pvalue > FAIR
@@ -348,3 +348,35 @@ def test_wrong_arguments_are_refused(name):
 def test_values_from_a_seed_are_marked():
     assert not rounded_edges([0, 0], [0], [1], [1.0], 1, source=SeededSource(1)).private
     assert rounded_edges([0, 0], [0], [1], [1.0], 1).private
+
+
+def test_node_sums():
+    source = SeededSource(1)
+    sample = SymmetricVariates(Exponential(), source.words(2), source)
+    sums = NodeSums(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25]), sample)
+    assert abs(sums.approximate().values.sum()) < 1e-12
+
+
+def test_cones():
+    signs, weights = cones((1.0, 1.0, 1.0, 1.0))
+    assert len(signs) == 12
+    assert set(weights) == {1}
+    assert sorted(cones((1.0, 2.0, 1.0, 2.0))[1]) == [1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2]
+
+
+def test_cycle_moments():
+    assert [round(x, 9) for x in cycle_moments((1.0, 1.0, 1.0, 1.0))[0]] == [
+        1.5,
+        -0.166666667,
+        -0.166666667,
+        -0.166666667,
+    ]
+
+
+def test_cycle_signs():
+    signs = cycle_signs(np.ones((5, 4)), SeededSource(1))
+    assert (signs == 0).sum(axis=1).tolist() == [1, 1, 1, 1, 1]
+
+
+def test_weighted():
+    assert weighted(np.array([0, 2**63, 2**64 - 1], dtype=np.uint64), (1, 1, 2), SeededSource(1)).tolist() == [0, 2, 2]

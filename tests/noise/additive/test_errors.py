@@ -10,10 +10,11 @@ import pytest
 
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center, RoundedValues, default_grid, rounded_gaussian, rounded_knorm, rounded_laplace
-from barrow.noise.source import Source
+from barrow.noise.additive.values import checked_grid
+from barrow.noise.source import RandomSource, checked_source
 
 
-class Untouched(Source):
+class Untouched(RandomSource):
     """Fails the test if anything is drawn."""
 
     @property
@@ -160,3 +161,23 @@ def test_values_and_fractions():
     assert wide.values.tolist() == [2**70 / 3, -1 / 3]
     beyond = RoundedValues(np.array([1, 0, -1]), Fraction(10) ** 400, True)
     assert beyond.values.tolist() == [math.inf, 0.0, -math.inf]
+
+
+def test_checked_grid():
+    with pytest.raises(ParameterError) as refused:
+        checked_grid(2, Fraction(1))
+    assert str(refused.value) == (
+        "grid is 2, coarser than the noise, whose scale is 1.\n"
+        "  allowed: a number above 0 and at most scale\n"
+        "  fix:     leave grid out (it would be 0.0009765625)"
+    )
+
+
+def test_checked_source():
+    with pytest.raises(ParameterError) as refused:
+        checked_source(7)
+    assert str(refused.value) == (
+        "source is a int, which is no source of randomness.\n"
+        "  allowed: None (the system's randomness) or a Source\n"
+        "  fix:     leave source out"
+    )

@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from barrow.noise import Center, rounded_laplace
 from barrow.noise.additive import knorm, rounded, variates
-from barrow.noise.lazy_uniform import working_precision
+from barrow.noise.additive.hemisphere import HemispherePoint
+from barrow.noise.additive.knorm import EuclideanNoise, PowerNoise
+from barrow.noise.additive.polytope import Polytope, PolytopeNoise
+from barrow.noise.additive.variates import Exponential, SymmetricVariates, UnitVariates
+from barrow.noise.lazy_uniform import LazyUniform, decided, working_precision
 from barrow.noise.source import SeededSource
+from barrow.numerics.exact import nearest_float
 
 DISTRIBUTIONS = ("laplace", "gaussian", "knorm2", "knorminf")
 ENDS = (0, 2**64 - 1, 0x5555555555555555)
@@ -125,22 +130,22 @@ def test_tiny_and_huge_scales(route):
 def test_approximated_centers_ask_for_exact_entries_only_when_needed(route):
     rationals = [Fraction(i, 3) for i in range(2000)]
     floats = np.array([float(q) for q in rationals])
-    asked = []
+    requests = []
 
     def entry(i):
-        asked.append(i)
+        requests.append(i)
         return rationals[i]
 
     words = SeededSource(17).words(2000).tolist()
     right = route.expected("laplace", rationals, Fraction(1), Fraction(1, 16), words, 77)
     rough = floats + 1e-4 * np.sin(np.arange(2000))
     for values, error, at_most in ((floats, 1e-12, 3), (rough, 1e-4, 100), (rough, np.full(2000, 1e-4), 100)):
-        asked.clear()
+        requests.clear()
         center = Center.approximated(values, error, entry)
         mine, _ = route.released("laplace", center, Fraction(1), Fraction(1, 16), words, 77)
         assert mine == right
-        assert len(asked) <= at_most
-    assert asked, "the rough center must leave something open"
+        assert len(requests) <= at_most
+    assert requests, "the rough center must leave something open"
 
 
 def test_integer_centers_of_every_kind_agree(route):
@@ -263,3 +268,73 @@ def test_the_stated_error_of_vectors_holds(kind, size):
         with working_precision(200):
             for i in range(0, size, 1 + size // 50):
                 assert abs(noise.ball(i, 128) - float(floats.values[i])) < floats.error
+
+
+def test_nearest_float():
+    assert repr((nearest_float(Fraction(1, 4)), nearest_float(Fraction(-(10**400))))) == "(0.25, -inf)"
+
+
+def test_hemisphere_point():
+    point = HemispherePoint([Fraction(1), Fraction(-1, 3)], True, SeededSource(1))
+    z = point.approximate().values
+    assert z[0] - z[1] / 3 > 0
+    assert round(float(z @ z), 9) == 1.0
+
+
+def test_euclidean_noise():
+    z = EuclideanNoise(3, SeededSource(1)).approximate()
+    assert z.values.shape == (3,)
+    assert z.error < 1e-10
+
+
+def test_power_noise():
+    assert PowerNoise(3, Fraction(3), SeededSource(1)).ball(0, 96).is_finite()
+
+
+def test_polytope():
+    cross = Polytope.of([[1, 1], [1, -1]])
+    assert cross.dimension == 2
+    assert cross.inverse[0] == (Fraction(1, 2), Fraction(1, 2))
+
+
+def test_polytope_points():
+    cross = Polytope.of([[1, 0], [0, 1], [1, 1], [1, -1]])
+    assert np.abs(cross.points(1000, SeededSource(1))).sum(axis=1).max() <= 1.0
+
+
+def test_polytope_noise():
+    cross = Polytope.of([[1, 0], [0, 1], [1, 1], [1, -1]])
+    noise = PolytopeNoise(cross, SeededSource(1))
+    near = noise.approximate()
+    assert abs(float(noise.ball(0, 96).mid()) - near.values[0]) <= near.error
+
+
+def test_symmetric_variates():
+    source = SeededSource(1)
+    noise = SymmetricVariates(Exponential(), source.words(4), source)
+    z = noise.approximate()
+    assert all(abs(float(noise.ball(i, 96).mid()) - z.values[i]) <= z.error for i in range(4))
+
+
+def test_unit_variates():
+    source = SeededSource(1)
+    z = UnitVariates(source.words(4), source).approximate()
+    assert np.abs(z.values).max() <= z.largest
+
+
+def test_lazy_uniform():
+    u = LazyUniform(5, 3, SeededSource(1))
+    u.reach(100)
+    assert u.length == 131
+    assert u.bits >> u.length - 3 == 5
+
+
+def test_lazy_uniform_after_sign():
+    assert [(s, u.bits) for s, u in (LazyUniform.after_sign(w, SeededSource(1)) for w in (5, 2**64 - 6))] == [
+        (1, 5),
+        (-1, 5),
+    ]
+
+
+def test_decided():
+    assert decided(lambda precision: precision if precision > 200 else None) == 384

@@ -17,6 +17,7 @@ from barrow.noise.counts.binomial import (
     exact_binomial,
     exact_multinomials,
 )
+from barrow.noise.counts.chances import Chances
 from barrow.noise.counts.uniform_int import uniform_below
 from barrow.noise.source import SeededSource
 from tests.noise.enumeration import exact_distribution
@@ -114,9 +115,9 @@ def test_enumeration_sees_a_wrong_sampler(monkeypatch):
 def test_everything_is_kept(totals, weights, seed):
     source = SeededSource(seed)
     if sum(weights):
-        found = exact_multinomials(totals, [weights], source=source)
-        assert found.sum(axis=1).tolist() == totals
-        assert (found[:, np.array(weights) == 0] == 0).all()
+        result = exact_multinomials(totals, [weights], source=source)
+        assert result.sum(axis=1).tolist() == totals
+        assert (result[:, np.array(weights) == 0] == 0).all()
     spread = uniform_multinomials(totals, len(weights), source=source)
     assert spread.sum(axis=1).tolist() == totals
     wins = exact_binomial(totals, 2, 5, source=source)
@@ -140,8 +141,8 @@ def test_large_binomials_have_the_right_distribution_and_a_wrong_one_is_seen():
 
     def p_value(p):
         cdf = np.concatenate([[0.0], stats.binom.cdf(edges, 1000, p), [1.0]])
-        found = np.diff(np.concatenate([[0], [int((draws <= e).sum()) for e in edges], [len(draws)]]))
-        return _chi_square(found, np.diff(cdf) * len(draws))
+        result = np.diff(np.concatenate([[0], [int((draws <= e).sum()) for e in edges], [len(draws)]]))
+        return _chi_square(result, np.diff(cdf) * len(draws))
 
     assert p_value(0.3) > 1e-6
     assert p_value(0.302) < 1e-12
@@ -149,9 +150,9 @@ def test_large_binomials_have_the_right_distribution_and_a_wrong_one_is_seen():
 
 def test_large_multinomials_have_the_right_distribution_and_a_wrong_one_is_seen():
     weights = np.arange(1, 101)
-    found = exact_multinomials([10**7], [weights.tolist()], source=SeededSource(6))[0]
-    assert _chi_square(found, weights / weights.sum() * 10**7) > 1e-6
-    assert _chi_square(found, (weights + 0.5) / (weights + 0.5).sum() * 10**7) < 1e-12
+    result = exact_multinomials([10**7], [weights.tolist()], source=SeededSource(6))[0]
+    assert _chi_square(result, weights / weights.sum() * 10**7) > 1e-6
+    assert _chi_square(result, (weights + 0.5) / (weights + 0.5).sum() * 10**7) < 1e-12
     flat = uniform_multinomials([10**7], 1000, source=SeededSource(7))[0]
     assert _chi_square(flat, np.full(1000, 10**4)) > 1e-6
     skew = np.linspace(0.98, 1.02, 1000)
@@ -160,9 +161,9 @@ def test_large_multinomials_have_the_right_distribution_and_a_wrong_one_is_seen(
 
 def test_denominators_beyond_64_bits_are_exact_too():
     huge = 3 * 10**40
-    found = exact_binomial(np.full(1000, 1000), 10**40, huge, source=SeededSource(8))
+    result = exact_binomial(np.full(1000, 1000), 10**40, huge, source=SeededSource(8))
     again = exact_binomial(np.full(1000, 1000), 1, 3, source=SeededSource(8))
-    assert found.tolist() == again.tolist()
+    assert result.tolist() == again.tolist()
 
 
 @pytest.mark.parametrize(
@@ -184,3 +185,14 @@ def test_denominators_beyond_64_bits_are_exact_too():
 def test_bad_input_is_refused(call):
     with pytest.raises(ParameterError):
         call()
+
+
+def test_chances_of():
+    built = Chances.of(np.array([1, 3], dtype=np.uint64), np.array([4, 4], dtype=np.uint64))
+    assert built.above.tolist() == [1, 1]
+    assert built.p.tolist() == [0.25, 0.25]
+    assert built.flipped.tolist() == [False, True]
+
+
+def test_chances_fraction():
+    assert Chances.of(np.array([3]), np.array([4])).fraction(0) == (1, 4)

@@ -25,10 +25,11 @@ from barrow.noise.counts.binomial_rejection import (
     draw,
     error_bound,
     slots_of,
+    stirling,
     tables,
 )
 from barrow.noise.counts.chances import Chances
-from barrow.noise.source import SeededSource, Source
+from barrow.noise.source import RandomSource, SeededSource
 
 NOBODY = np.zeros(0, dtype=np.int64)
 NEVER = Chances.of(NOBODY, NOBODY)
@@ -168,12 +169,12 @@ def p_value(draws, distribution, points=31):
     edges = np.unique(distribution.ppf(shares))
     cdf = np.concatenate([[0.0], distribution.cdf(edges), [1.0]])
     cumulative = np.searchsorted(np.sort(draws), edges, side="right")
-    found = np.diff(np.concatenate([[0], cumulative, [len(draws)]]))
+    result = np.diff(np.concatenate([[0], cumulative, [len(draws)]]))
     expected = np.diff(cdf) * len(draws)
     keep = expected > 5
-    rest = np.append(found[keep], found[~keep].sum()), np.append(expected[keep], expected[~keep].sum())
-    found, expected = rest if rest[1][-1] > 5 else (found[keep], expected[keep])
-    return float(stats.chi2.sf(((found - expected) ** 2 / expected).sum(), len(expected) - 1))
+    rest = np.append(result[keep], result[~keep].sum()), np.append(expected[keep], expected[~keep].sum())
+    result, expected = rest if rest[1][-1] > 5 else (result[keep], expected[keep])
+    return float(stats.chi2.sf(((result - expected) ** 2 / expected).sum(), len(expected) - 1))
 
 
 def binomials(n, a, b, size, seed):
@@ -225,15 +226,15 @@ def test_many_distributions_at_once_do_not_mix():
     n = np.array([500, 10**6, 40_000] * 400)
     a, b = np.array([1, 1, 2] * 400, dtype=np.uint64), np.array([2, 4, 5] * 400, dtype=np.uint64)
     means = np.array([100, 10**6] * 300)
-    found = draw(n, Chances.of(a, b), means, SeededSource(8))
+    result = draw(n, Chances.of(a, b), means, SeededSource(8))
     sigma = np.sqrt(np.concatenate([n * (a / b) * (1 - a / b), means]))
-    z = (found - np.concatenate([n * (a / b), means])) / sigma
+    z = (result - np.concatenate([n * (a / b), means])) / sigma
     for low in range(3):
         assert stats.kstest(z[:1200][low::3] + 0.5 / sigma[low], "norm").pvalue > 1e-6
     assert np.abs(z).max() < 6
 
 
-class Words(Source):
+class Words(RandomSource):
     """Hands out given words, then zeros for ever."""
 
     def __init__(self, *words: int) -> None:
@@ -305,17 +306,17 @@ def test_the_distribution_does_not_depend_on_the_error_bound(monkeypatch):
     n, a, b = np.full(300, 300), np.full(300, 1, dtype=np.uint64), np.full(300, 3, dtype=np.uint64)
     distributions = Distributions.of(n, Chances.of(a, b), np.full(300, 25))
     want = attempt(distributions, None, SeededSource(5))
-    asked = []
+    requests = []
     true_below = binomial_rejection._below
-    monkeypatch.setattr(binomial_rejection, "_below", lambda *args: asked.append(1) or true_below(*args))
+    monkeypatch.setattr(binomial_rejection, "_below", lambda *args: requests.append(1) or true_below(*args))
     monkeypatch.setattr(binomial_rejection, "error_bound", lambda reach: 0.15)
     shift, good = attempt(distributions, None, SeededSource(5))
     assert np.array_equal(shift, want[0])
     assert np.array_equal(good, want[1])
-    assert len(asked) > 150
-    asked.clear()
+    assert len(requests) > 150
+    requests.clear()
     draws = binomials(300, 1, 3, 10_000, 6)
-    assert len(asked) > 2500
+    assert len(requests) > 2500
     assert p_value(draws, stats.binom(300, 1 / 3)) > 1e-6
     assert p_value(draws, stats.binom(300, 0.34)) < 1e-6
 
@@ -352,3 +353,23 @@ def test_logs_in_balls_are_the_distributions():
         )
     assert binomial_rejection._log_binomial(10, 1, 2, 11) is None
     assert binomial_rejection._log_poisson(10, -1) is None
+
+
+def test_attempt():
+    none = np.array([], dtype=np.int64)
+    distributions = Distributions.of(none, Chances.of(none, none), np.full(100, 400))
+    shift, good = attempt(distributions, None, SeededSource(1))
+    assert good.sum() > 70
+    assert np.abs(shift).max() <= 240
+
+
+def test_stirling():
+    assert round(float(stirling(np.array([10.0]))[0]), 7) == 0.0083306
+
+
+def test_error_bound():
+    assert error_bound(1.0) < 2.0 ** (-19)
+
+
+def test_slots_of():
+    assert (slots_of(np.array([17.0, 33.0, 1e30])) >> SLOT_BITS).tolist() == [0, 1, 10]

@@ -32,57 +32,57 @@ def chi_square(found, expected) -> float:
 
 
 def expected_of(tree: Cascade, held, leaves):
-    found = np.zeros(leaves)
+    result = np.zeros(leaves)
     for start, width, items in zip(tree.starts, tree.widths, held, strict=True):
-        found[start : start + width] += items / width
-    return found
+        result[start : start + width] += items / width
+    return result
 
 
 @pytest.mark.parametrize("bits", [6, 8])
 def test_scaled_numbers_are_exactly_even(bits):
     """All strings of bits, for every width: each result is as frequent as any other, and few are refused."""
     for width in range(1, 2**bits):
-        drawn = np.arange(2**bits, dtype=np.uint32)
+        sample = np.arange(2**bits, dtype=np.uint32)
         one = np.array([width], dtype=np.uint32)
-        found, refused = scaled_to_spans(drawn, np.array([7]), one, np.array([2**bits]), bits)
-        kept = found if refused is None else np.delete(found, refused)
-        assert np.bincount(kept - 7, minlength=width).tolist() == [2**bits // width] * width
+        result, refused = scaled_to_spans(sample, np.array([7]), one, np.array([2**bits]), bits)
+        subset = result if refused is None else np.delete(result, refused)
+        assert np.bincount(subset - 7, minlength=width).tolist() == [2**bits // width] * width
 
 
 @pytest.mark.parametrize("widest", [100, 5000])
 def test_even_draws_fill_their_spans(widest):
     starts, widths, numbers = np.array([0, 100]), np.array([100, widest]), np.array([30_000, 200_000])
-    found, refused = uniform_in_spans(starts, widths, numbers, SeededSource(1))
-    kept = np.delete(found, refused) if refused is not None else found
-    assert len(found) - len(kept) < 100
-    assert found[:30_000].max() < 100 <= found[30_000:].min()
-    assert chi_square(np.bincount(found[30_000:] - 100, minlength=widest), np.full(widest, 200_000 / widest)) > 1e-6
+    result, refused = uniform_in_spans(starts, widths, numbers, SeededSource(1))
+    subset = np.delete(result, refused) if refused is not None else result
+    assert len(result) - len(subset) < 100
+    assert result[:30_000].max() < 100 <= result[30_000:].min()
+    assert chi_square(np.bincount(result[30_000:] - 100, minlength=widest), np.full(widest, 200_000 / widest)) > 1e-6
 
 
 @pytest.mark.parametrize("scale", [1, 300, 10**5, 10**9])
 def test_every_leaf_gets_its_share_and_a_wrong_one_is_seen(scale):
     tree = crooked()
     held = np.array([7, 30, 50, 11, 40]) * scale
-    found = np.zeros(100, dtype=np.int64)
+    result = np.zeros(100, dtype=np.int64)
     left = held.copy()
-    tree.spread(left, found, SeededSource(scale))
+    tree.spread(left, result, SeededSource(scale))
     assert not left.any()
-    assert found.sum() == held.sum()
+    assert result.sum() == held.sum()
     expected = expected_of(tree, held, 100)
-    assert chi_square(found, expected) > 1e-6
+    assert chi_square(result, expected) > 1e-6
     if scale >= 10**5:
         wrong = expected * np.where(np.arange(100) < 30, 1.01, 1.0)
-        assert chi_square(found, wrong * expected.sum() / wrong.sum()) < 1e-6
+        assert chi_square(result, wrong * expected.sum() / wrong.sum()) < 1e-6
 
 
 def test_the_spread_has_the_variance_of_a_multinomial():
     """Too even or too uneven a spread has the right means: the variance tells."""
-    found = uniform_multinomials(np.full(3000, 20_000), 20, source=SeededSource(3))
-    square = ((found - 1000.0) ** 2 / 1000.0).sum(axis=1)  # chi-square of 19 degrees, in each row
+    result = uniform_multinomials(np.full(3000, 20_000), 20, source=SeededSource(3))
+    square = ((result - 1000.0) ** 2 / 1000.0).sum(axis=1)  # chi-square of 19 degrees, in each row
     assert stats.kstest(square, stats.chi2(19).cdf).pvalue > 1e-6
     assert stats.kstest(square * 1.1, stats.chi2(19).cdf).pvalue < 1e-6
     # And the correlation of two cells is -1/19.
-    together = np.corrcoef(found.T)[np.triu_indices(20, 1)].mean()
+    together = np.corrcoef(result.T)[np.triu_indices(20, 1)].mean()
     assert abs(together + 1 / 19) < 5e-4
 
 
@@ -91,30 +91,30 @@ def test_a_round_hands_down_a_multinomial_given_its_sum():
     tree = stars(1, 3)
     rate = np.array([20])
     rng = SeededSource(9)
-    drawn = cascade.poisson(np.tile(tree.means(rate), 60_000), rng).reshape(-1, 3)
-    same = drawn[drawn.sum(axis=1) == 60]
+    sample = cascade.poisson(np.tile(tree.means(rate), 60_000), rng).reshape(-1, 3)
+    same = sample[sample.sum(axis=1) == 60]
     assert len(same) > 2000
     for cell in range(3):
         ranges = [-1, 15, 17, 19, 20, 22, 24, 60]
-        found = np.histogram(same[:, cell], bins=np.array(ranges) + 0.5)[0]
+        result = np.histogram(same[:, cell], bins=np.array(ranges) + 0.5)[0]
         distribution = np.diff(stats.binom(60, 1 / 3).cdf(ranges))
-        assert chi_square(found, distribution * len(same)) > 1e-6
-        assert chi_square(found, np.diff(stats.poisson(20).cdf(ranges)) / stats.poisson(20).cdf(60) * len(same)) < 1e-3
+        assert chi_square(result, distribution * len(same)) > 1e-6
+        assert chi_square(result, np.diff(stats.poisson(20).cdf(ranges)) / stats.poisson(20).cdf(60) * len(same)) < 1e-3
 
 
 def test_who_draws_too_much_hands_down_nothing():
     tree = crooked()
     held = np.array([100, 5, 10**4, 10**4, 10**4])
     before = held.copy()
-    found = np.zeros(100, dtype=np.int64)
-    drawn = np.ones(len(tree.parents), dtype=np.int64) * 2
+    result = np.zeros(100, dtype=np.int64)
+    sample = np.ones(len(tree.parents), dtype=np.int64) * 2
     order = {int(v): i for i, v in enumerate(tree.nodes)}
-    tree.hand_down(held, drawn.copy(), found)
+    tree.hand_down(held, sample.copy(), result)
     # Node 1 held 5 and got 2 from the root, but drew 60.
     assert held[order[1]] == before[order[1]] + 2
-    assert found[:30].sum() == 0
-    assert found[30:].tolist() == [2] * 70
-    assert held.sum() + found.sum() == before.sum()
+    assert result[:30].sum() == 0
+    assert result[30:].tolist() == [2] * 70
+    assert held.sum() + result.sum() == before.sum()
     assert held[order[2]] == before[order[2]] + 2 - 2 * 50
 
 
@@ -127,10 +127,10 @@ def test_rounds_that_fail_are_repeated(monkeypatch):
     tree = crooked()
     held = np.array([7, 30, 50, 11, 40]) * 10**6
     expected = expected_of(tree, held, 100)
-    found = np.zeros(100, dtype=np.int64)
-    tree.spread(held, found, SeededSource(11))
+    result = np.zeros(100, dtype=np.int64)
+    tree.spread(held, result, SeededSource(11))
     assert failed
-    assert chi_square(found, expected) > 1e-6
+    assert chi_square(result, expected) > 1e-6
 
 
 @settings(deadline=None, max_examples=40)
@@ -138,11 +138,11 @@ def test_rounds_that_fail_are_repeated(monkeypatch):
 def test_everything_is_kept(held, shift, seed):
     tree = crooked()
     counts = np.array(held) << shift if shift < 40 else np.array(held)
-    found = np.zeros(100, dtype=np.int64)
+    result = np.zeros(100, dtype=np.int64)
     total = int(counts.sum())
-    tree.spread(counts.copy(), found, SeededSource(seed))
-    assert int(found.sum()) == total
-    assert (found >= 0).all()
+    tree.spread(counts.copy(), result, SeededSource(seed))
+    assert int(result.sum()) == total
+    assert (result >= 0).all()
 
 
 def test_means_beyond_53_bits_are_floats_exactly():
@@ -155,9 +155,9 @@ def test_means_beyond_53_bits_are_floats_exactly():
     assert [Fraction(m, w) for m, w in zip(means.tolist(), tree.weights.tolist(), strict=True)] == [
         Fraction(r) for r in rates[tree.parents].tolist()
     ]
-    found = np.zeros(100, dtype=np.int64)
-    tree.spread(np.full(5, 2**58), found, SeededSource(2))
-    assert found.sum() == 5 * 2**58
+    result = np.zeros(100, dtype=np.int64)
+    tree.spread(np.full(5, 2**58), result, SeededSource(2))
+    assert result.sum() == 5 * 2**58
 
 
 def test_two_small_items_have_the_exact_distribution():
@@ -165,11 +165,11 @@ def test_two_small_items_have_the_exact_distribution():
     from tests.noise.enumeration import exact_distribution
 
     def draw(source):
-        found = np.zeros(4, dtype=np.int64)
+        result = np.zeros(4, dtype=np.int64)
         Cascade.of([0, 0, 2, 0, 1, 2, 3], [4, 2, 4, 1, 2, 3, 4], [-1, 0, 0, 1, 1, 2, 2]).spread(
-            np.array([1, 0, 1]), found, source
+            np.array([1, 0, 1]), result, source
         )
-        return tuple(found.tolist())
+        return tuple(result.tolist())
 
     distribution, rest = exact_distribution(draw, bits=2, words=2)
     assert rest == 0

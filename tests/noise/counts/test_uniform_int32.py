@@ -9,14 +9,15 @@ from scipy.stats import chi2
 from barrow.errors import ParameterError
 from barrow.noise import SystemSource, uniform_places
 from barrow.noise.counts import uniform_int as module
-from barrow.noise.source import SeededSource, Source
+from barrow.noise.counts.uniform_int import placed, scaled_to_spans, uniform_in_spans
+from barrow.noise.source import RandomSource, SeededSource, checked_source
 
 
 def distribution_of(bound, bits=8, place=module.placed):
     """How often each place comes out of all 2^bits numbers, and how many numbers are refused."""
     numbers = np.arange(2**bits, dtype=np.uint32)
-    found, kept = place(numbers, np.full(len(numbers), bound, dtype=np.uint32), bits=bits)
-    return np.bincount(found[kept], minlength=bound), int((~kept).sum())
+    result, subset = place(numbers, np.full(len(numbers), bound, dtype=np.uint32), bits=bits)
+    return np.bincount(result[subset], minlength=bound), int((~subset).sum())
 
 
 @pytest.mark.parametrize("bits", [1, 3, 8])
@@ -31,13 +32,13 @@ def test_the_enumeration_sees_a_biased_sampler():
     """Without refusals (the usual multiply-and-shift) some places are likelier."""
 
     def biased(numbers, limits, *, bits):
-        found, kept = module.placed(numbers, limits, bits=bits)
-        return found, np.ones_like(kept)
+        result, subset = module.placed(numbers, limits, bits=bits)
+        return result, np.ones_like(subset)
 
     assert len(set(distribution_of(10, place=biased)[0].tolist())) > 1
 
 
-class Counting(Source):
+class Counting(RandomSource):
     """The system's words, of which it counts how many were handed out."""
 
     def __init__(self):
@@ -69,20 +70,20 @@ def statistic(drawn, bound):
 
 def test_chi_square_with_power():
     bound, limit = 12, chi2.isf(1e-7, 11)
-    drawn = uniform_places(np.full(600_000, bound), source=SeededSource(5))
-    assert statistic(drawn, bound) < limit
-    off = np.where((drawn == 0) & (np.arange(len(drawn)) % 25 == 0), 1, drawn)  # one place 4 percent short
+    sample = uniform_places(np.full(600_000, bound), source=SeededSource(5))
+    assert statistic(sample, bound) < limit
+    off = np.where((sample == 0) & (np.arange(len(sample)) % 25 == 0), 1, sample)  # one place 4 percent short
     assert statistic(off, bound) > limit
     # Neighbours share a word: they must be independent all the same.
-    assert statistic(drawn[0::2] * bound + drawn[1::2], bound**2) < chi2.isf(1e-7, bound**2 - 1)
+    assert statistic(sample[0::2] * bound + sample[1::2], bound**2) < chi2.isf(1e-7, bound**2 - 1)
 
 
 def test_mixed_and_wide_bounds():
     bounds = np.array([1, 2, 2**31, 2**32 - 1, 7] * 50)
     assert (uniform_places(bounds) < bounds).all()
     wide = np.array([2**40, 3, 2**32])
-    found = uniform_places(wide)
-    assert ((found >= 0) & (found < wide)).all()
+    result = uniform_places(wide)
+    assert ((result >= 0) & (result < wide)).all()
     assert uniform_places(np.array([], dtype=np.int64)).size == 0
 
 
@@ -90,3 +91,26 @@ def test_mixed_and_wide_bounds():
 def test_wrong_bounds(bounds):
     with pytest.raises(ParameterError):
         uniform_places(bounds)
+
+
+def test_uniform_in_spans():
+    assert (
+        repr(uniform_in_spans(np.array([5, 7]), np.array([1, 1]), np.array([1, 2]), checked_source(None)))
+        == "(array([5, 7, 7]), None)"
+    )
+
+
+def test_scaled_to_spans():
+    assert (
+        repr(
+            scaled_to_spans(
+                np.arange(4, dtype=np.uint64), np.array([9]), np.array([3], dtype=np.uint64), np.array([4]), 2
+            )
+        )
+        == "(array([ 9,  9, 10, 11]), array([0]))"
+    )
+
+
+def test_placed():
+    place, subset = placed(np.arange(8, dtype=np.uint32), np.full(8, 3, dtype=np.uint32), bits=3)
+    assert np.bincount(place[subset]).tolist() == [2, 2, 2]

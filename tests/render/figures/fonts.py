@@ -15,6 +15,6 @@ def installed() -> tuple[str, ...]:
     tool = shutil.which("fc-list")
     if tool is None:
         return ()
-    said = subprocess.run([tool, ":", "family"], capture_output=True, text=True, check=True).stdout
-    names = {name.strip() for line in said.splitlines() for name in line.split(",")}
+    text = subprocess.run([tool, ":", "family"], capture_output=True, text=True, check=True).stdout
+    names = {name.strip() for line in text.splitlines() for name in line.split(",")}
     return tuple(font for font in FONTS if font in names)

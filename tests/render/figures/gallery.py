@@ -18,10 +18,10 @@ def narrow(name: str, width: int = 360):
 
     class Narrow:
         def __getattr__(self, attribute):
-            found = getattr(wide, attribute)
-            if callable(found) and attribute in NARROWED:
-                return lambda *a, **k: found(*a, **{**k, "width": width})
-            return found
+            result = getattr(wide, attribute)
+            if callable(result) and attribute in NARROWED:
+                return lambda *a, **k: result(*a, **{**k, "width": width})
+            return result
 
     pictures.fig = Narrow()
     try:

@@ -90,18 +90,18 @@ def test_keys_and_pointer_read_every_figure_out(opened, drawn):
     page = opened(*figures)
     for k in range(len(figures)):
         section = page.locator("section").nth(k)
-        said, svg = section.locator(".bw-said"), section.locator("svg.bw")
-        assert said.text_content() == ""
+        text, svg = section.locator(".bw-said"), section.locator("svg.bw")
+        assert text.text_content() == ""
         svg.focus()
-        first = said.text_content()
+        first = text.text_content()
         assert first
         heard = {first}
         for key in ("ArrowRight", "ArrowDown", "ArrowLeft", "ArrowUp"):
             page.keyboard.press(key)
-            heard.add(said.text_content())
+            heard.add(text.text_content())
         assert len(heard) >= min(section.locator("[data-at]").count(), 2), figures[k].title
         svg.hover()
-        assert said.text_content() or figures[k].svg.count("data-at") < 2
+        assert text.text_content() or figures[k].svg.count("data-at") < 2
     assert page.troubles == []
 
 
@@ -168,5 +168,5 @@ def test_axe_finds_nothing(opened, drawn, axe):
     page.evaluate(axe)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        found = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
-        assert found == []
+        result = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
+        assert result == []

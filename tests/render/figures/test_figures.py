@@ -128,10 +128,10 @@ def test_no_class_is_narrower_than_an_interval_of_its_members():
         edges = class_edges(readings)
         assert edges[0] >= noise
         assert len(edges) <= 5
-        found = classes_of(readings, edges)
-        assert (found[value <= noise] == 0).all()
+        result = classes_of(readings, edges)
+        assert (result[value <= noise] == 0).all()
         for k in range(1, len(edges)):
-            members = found == k
+            members = result == k
             assert edges[k] > edges[k - 1]
             if members.any():
                 assert edges[k] - edges[k - 1] >= 2 * spread[members].max() * (1 - 1e-9)
@@ -149,7 +149,7 @@ def with_label(bad: str) -> list[fig.Figure]:
         fig.ring([bad, "b", "c"], [0.5, 0.3, 0.2], title=bad),
         fig.icicle([[bad], [bad, bad], ["b"]], [0.6, 0.5, 0.4], title=bad),
         fig.matrix([bad, "x"], [bad, "y"], [[0.1, 0.2], [0.3, 0.4]], title=bad),
-        fig.belief([curve], [fig.Kept(bad, 1, 0.7, 0.6)], worst=0.7, unit=bad, title=bad),
+        fig.belief([curve], [fig.BeliefBound(bad, 1, 0.7, 0.6)], worst=0.7, unit=bad, title=bad),
         fig.tradeoff([curve], here=fig.Here(bad, 1.5, 0.5), guesses=[(1.5, 0.6)], promise=bad, error=bad, title=bad),
         fig.growth([curve], here=fig.Here(bad, 1.5, 0.5), error=bad, title=bad),
         fig.timeline([fig.Step(bad, bad, 10)], 20, unit=bad, title=bad),
@@ -190,8 +190,8 @@ def test_what_is_not_finite_is_refused(bad):
         lambda: fig.map_figure(place, [0.1], box=(0, 0, bad, 1)),
         lambda: fig.Places.points([bad], [0]),
         lambda: fig.Curve("c", [0, bad], [1, 1]),
-        lambda: fig.Kept("k", bad, 0.6, 0.6),
-        lambda: fig.Kept("k", 1, bad, 0.6),
+        lambda: fig.BeliefBound("k", bad, 0.6, 0.6),
+        lambda: fig.BeliefBound("k", 1, bad, 0.6),
         lambda: fig.belief([fig.Curve("c", [0], [0.5])], worst=bad, unit="km"),
         lambda: fig.timeline([fig.Step("a", "b", bad)], 10),
         lambda: fig.timeline([], bad),
@@ -368,7 +368,7 @@ def test_labels_are_moved_apart(positions):
 
 
 def test_a_plane_names_x_before_y_as_its_tables_do():
-    from barrow.render.items import captions, item_figure
+    from barrow.render.item_figures import captions, item_figure
     from barrow.spaces import Euclidean
 
     plane = Euclidean([0, 10], [2, 13], step=1)  # x in [0, 2], y in [10, 13]

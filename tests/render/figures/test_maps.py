@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from barrow.errors import ParameterError
 from barrow.numerics.places import Places
 from barrow.render import figures as fig
-from barrow.render.figures.outline import bundled_ground, own_ground
-from barrow.render.figures.places import shapes_of
-from barrow.render.figures.projection import Projection
+from barrow.render.figures.map import place_name
+from barrow.render.figures.outline import bundled_ground, own_ground, relative_path
+from barrow.render.figures.places import disc_radius, shapes_of
+from barrow.render.figures.projection import MapProjection
 from tests.render.figures.gallery import pictures
 from tests.render.figures.test_figures import checked
 
@@ -49,7 +50,7 @@ BOXES = [
 @pytest.mark.parametrize("box", BOXES)
 def test_areas_are_kept_in_proportion(box):
     """The Jacobian of the projection, by differences, against the sphere's cos(latitude)."""
-    projection = Projection(box, 700.0, 500.0)
+    projection = MapProjection(box, 700.0, 500.0)
 
     @settings(max_examples=60, deadline=None)
     @given(st.floats(0.02, 0.98), st.floats(0.02, 0.98))
@@ -67,7 +68,7 @@ def test_areas_are_kept_in_proportion(box):
 
 @pytest.mark.parametrize("box", BOXES)
 def test_the_box_fits_the_picture(box):
-    projection = Projection(box, 700.0, 500.0)
+    projection = MapProjection(box, 700.0, 500.0)
     x, y = projection.pixels(*projection.frame())
     assert x.min() >= 0
     assert y.min() >= 0
@@ -77,7 +78,7 @@ def test_the_box_fits_the_picture(box):
 
 def test_a_third_of_the_earth_is_land():
     """Decoding, unwrapping, clipping and the projection together, against a number of geography: 29.2 %."""
-    projection = Projection((-90.0, -180.0, 90.0, 180.0), 1400.0, 900.0)
+    projection = MapProjection((-90.0, -180.0, 90.0, 180.0), 1400.0, 900.0)
     lat, lon = projection.frame()
     x, y = projection.pixels(lat, lon)
     whole = 0.5 * abs(np.sum(x * np.roll(y, -1) - y * np.roll(x, -1)))
@@ -88,9 +89,9 @@ def test_a_third_of_the_earth_is_land():
 @given(st.lists(st.integers(0, 3), min_size=120, max_size=120))
 def test_merged_cells_cover_what_single_cells_cover(classes):
     places, *_ = pictures.grid((35.0, -11.0, 60.0, 30.0), 10, 12)
-    projection = Projection((35.0, -11.0, 60.0, 30.0), 720.0, 520.0)
-    found = np.array(classes)
-    merged = shapes_of(places, found, projection, 3)
+    projection = MapProjection((35.0, -11.0, 60.0, 30.0), 720.0, 520.0)
+    result = np.array(classes)
+    merged = shapes_of(places, result, projection, 3)
     for c in range(1, 4):
         single = sum(
             area(
@@ -98,14 +99,14 @@ def test_merged_cells_cover_what_single_cells_cover(classes):
                     0
                 ]
             )
-            for i in np.flatnonzero(found == c)
+            for i in np.flatnonzero(result == c)
         )
         assert area(merged[c - 1]) == pytest.approx(single, rel=0.02, abs=10)
 
 
 def test_rows_with_their_own_spacing_and_hexagons_are_merged():
     row = Places.cells([40] * 3 + [41] * 2, [0, 2, 4, 0, 3], [41] * 3 + [42] * 2, [2, 4, 6, 3, 6])
-    projection = Projection((39.0, -1.0, 43.0, 7.0), 400.0, 400.0)
+    projection = MapProjection((39.0, -1.0, 43.0, 7.0), 400.0, 400.0)
     assert shapes_of(row, np.ones(5, dtype=np.int64), projection, 1)[0].count("M") <= 2
     figure = pictures.hexagons()
     assert max(d.count("M") for d in re.findall(r'd="([^"]*)" class="cell', figure.svg)) < 12
@@ -170,13 +171,13 @@ def test_what_is_below_the_noise_is_hatched_and_not_read_out():
 def test_outlines_are_those_that_were_published():
     folder = files("barrow.render.figures").joinpath("outlines")
     listed = dict(line.split()[::-1] for line in folder.joinpath("SHA256SUMS").read_text().splitlines())
-    found = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.endswith(".json")}
-    assert {name: hashlib.sha256(data).hexdigest() for name, data in found.items()} == listed
-    assert sum(map(len, found.values())) <= 1_000_000
+    result = {f.name: f.read_bytes() for f in folder.iterdir() if f.name.endswith(".json")}
+    assert {name: hashlib.sha256(data).hexdigest() for name, data in result.items()} == listed
+    assert sum(map(len, result.values())) <= 1_000_000
     assert "Permission to use, copy, modify" in folder.joinpath("LICENSE").read_text()
 
 
-PROJECTION = Projection((35.0, -11.0, 60.0, 30.0), 720.0, 520.0)
+PROJECTION = MapProjection((35.0, -11.0, 60.0, 30.0), 720.0, 520.0)
 SQUARE = [[0, 40], [10, 40], [10, 50], [0, 50], [0, 40]]
 
 
@@ -262,3 +263,22 @@ def test_bad_files_are_refused(tmp_path):
 def test_bad_places_are_refused(call):
     with pytest.raises(ParameterError):
         call()
+
+
+def test_place_name():
+    assert place_name(40.71, -74.0) == "40.7°N 74°W"
+    assert place_name(-33.9, 151.2) == "33.9°S 151.2°E"
+    assert place_name(40.7128, -74.006, 3) == "40.713°N 74.006°W"
+
+
+def test_relative_path():
+    assert relative_path(np.array([[0.0, 0.0], [1.25, 0.0], [1.25, 2.0]]), close=True) == "M0 0l1.2 0 0 2z"
+
+
+def test_disc_radius():
+    assert disc_radius(np.array([0.0, 10.0, 20.0]), np.zeros(3)) == 5.0
+
+
+def test_projection():
+    assert not MapProjection((35, -10, 60, 30), 700, 500).wide
+    assert MapProjection((-60, -180, 80, 180), 700, 500).wide

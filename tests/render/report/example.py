@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from barrow.render import figures as fig
-from barrow.render.report import Answer, Learnt, Picture, Report, Table
+from barrow.render.report import Learnt, Picture, ReportPage, ReportTable, Section
 from tests.render.figures.gallery import PICTURES, narrow
 
 
@@ -14,7 +14,7 @@ def picture(name: str, caption: str) -> Picture:
     return Picture(PICTURES[name](), caption, narrow(name))
 
 
-def flights() -> tuple[fig.Figure, fig.Figure, Table]:
+def flights() -> tuple[fig.Figure, fig.Figure, ReportTable]:
     """A map as large as the demo's: 426 cells over North America."""
     box = (10.0, -172.0, 72.0, -59.0)
     lat = np.concatenate([np.full(n, 12 + 3.6 * i) for i, n in enumerate(range(32, 15, -1))])
@@ -38,12 +38,12 @@ def flights() -> tuple[fig.Figure, fig.Figure, Table]:
         for i in order
     ]
     csv = "lat,lon,value\r\n" + "".join(f"{a},{b},{v}\r\n" for a, b, v in zip(lat, lon, values, strict=True))
-    return wide, small, Table(["place", "share", "95 % interval"], rows, numeric=[1, 2], csv=csv)
+    return wide, small, ReportTable(["place", "share", "95 % interval"], rows, numeric=[1, 2], csv=csv)
 
 
-def example(title: str = "Where aircraft flew from New York") -> Report:
+def example(title: str = "Where aircraft flew from New York") -> ReportPage:
     wide, small, table = flights()
-    return Report(
+    return ReportPage(
         title,
         "The share of people (their items) near each of 408 places, smoothed over 400 km. Computed from 4,043 aircraft, "
         "which stand in for people; each counts once.",
@@ -57,14 +57,14 @@ def example(title: str = "Where aircraft flew from New York") -> Report:
             ("Are the numbers exact?", "No. Noise was added on purpose: each value is within **± 0.18 %** with probability 95 %, all at once within ± 0.55 %."),
         ],
         answers=[
-            Answer(
+            Section(
                 "The map",
                 ["Share of a person's flights near each place, mean over all people."],
                 [Picture(wide, "Places two or more shades apart differ by more than the noise.", small)],
                 table,
                 ["Each value is within ± 0.18 % with probability 95 %. Hatched places cannot be told from 0."],
             ),
-            Answer("When they flew", [], [picture("ring", "Hours of the day."), picture("matrix", "Days and hours.")]),
+            Section("When they flew", [], [picture("ring", "Hours of the day."), picture("matrix", "Days and hours.")]),
         ],
         learnt=[
             Learnt("1 flight of 50 had been 1,000 km elsewhere", 0.5215),
@@ -74,7 +74,7 @@ def example(title: str = "Where aircraft flew from New York") -> Report:
         belief=picture("belief", "1 and 2 are the promises: the bar is what was promised, the circle what is kept."),
         accuracy=[picture("tradeoff", "Predicted before the release, from public numbers only."), picture("growth", "Both errors fall with the number of people.")],
         budget=picture("timeline", "Releases about the same people add up."),
-        entries=Table(["day", "release", "α"], [["3 Feb", "map of visits", "40"], ["24 Feb", "mean distance", "6"]], numeric=[2], caption="Entries"),
+        entries=ReportTable(["day", "release", "α"], [["3 Feb", "map of visits", "40"], ["24 Feb", "mean distance", "6"]], numeric=[2], caption="Entries"),
         warnings=["This release is **not private**: its noise came from a seed."],
         technical=["(α = 43.116, δ = 0)-unbounded EMD-DP (central). Laplace noise of scale 0.000608, rounded to 1/2097152."],
         parameters=[("alpha", "43.116"), ("diameter", "12,284.2 km"), ("space", "earth, 25,070 items"), ("digest", "a" * 64)],

@@ -28,7 +28,7 @@ def opened(browser, saved):
         page.troubles = []
         page.on("console", lambda message: page.troubles.append(message.text))
         page.on("pageerror", lambda error: page.troubles.append(str(error)))
-        page.on("request", lambda asked: page.troubles.append(asked.url) if asked.url != saved.as_uri() else None)
+        page.on("request", lambda request: page.troubles.append(request.url) if request.url != saved.as_uri() else None)
         page.goto(saved.as_uri())
         return page
 
@@ -63,9 +63,9 @@ def test_no_page_scrolls_sideways_and_every_figure_is_seen(opened, width):
 
 def test_without_javascript_all_is_there(opened):
     page = opened(java_script_enabled=False)
-    said = page.locator("body").text_content()
+    text = page.locator("body").text_content()
     report = example()
-    assert report.answers[0].table.rows[-1][2] in said.replace("\u00a0", " ")
+    assert report.answers[0].table.rows[-1][2] in text.replace("\u00a0", " ")
     assert page.locator("figure svg.bw").first.bounding_box()["height"] > 100
     assert page.locator(".tools").first.is_hidden()
     assert page.locator("details").count() == 1
@@ -76,8 +76,8 @@ def test_by_day_and_by_night_axe_finds_nothing(opened, axe):
     page.evaluate(axe)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
-        found = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
-        assert found == []
+        result = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
+        assert result == []
 
 
 def test_dark_is_dark_and_paper_is_white(opened):

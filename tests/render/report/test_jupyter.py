@@ -30,7 +30,7 @@ book = bw.Ledger.create("ages.ledger", study)
 SHOWN = {
     "Study": "study",
     "Policy": "study.policy",
-    "Plan": "study.plan('mean')",
+    "Answer": "study.plan('mean')",
     "Comparison": "study.compare('mean')",
     "Release": "study.release('mean', out='mean')",
     "Ledger": "book",
@@ -64,11 +64,11 @@ def lab(notebook):
         )  # fmt: skip
     try:
         until = time.monotonic() + 600
-        while (found := re.search(r"http://127\.0\.0\.1:(\d+)/lab", log.read_text())) is None:
+        while (result := re.search(r"http://127\.0\.0\.1:(\d+)/lab", log.read_text())) is None:
             assert server.poll() is None, log.read_text()
             assert time.monotonic() < until, log.read_text()
             time.sleep(0.1)
-        yield f"http://127.0.0.1:{found[1]}/lab/tree/shown.ipynb?token=t&reset"
+        yield f"http://127.0.0.1:{result[1]}/lab/tree/shown.ipynb?token=t&reset"
     finally:
         server.kill()  # its shutdown asks kernels and may take long; nothing of it is wanted
         server.wait()

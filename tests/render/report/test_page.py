@@ -13,7 +13,7 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.render import figures as fig
-from barrow.render.report import Answer, Learnt, Picture, Report, Table, report_html
+from barrow.render.report import Learnt, Picture, ReportPage, ReportTable, Section, report_html
 from tests.render.figures.gallery import pictures
 from tests.render.report.example import example
 
@@ -86,26 +86,26 @@ def test_the_policy_allows_this_style_and_this_script_only(page):
 
 
 def test_everything_that_is_said_is_in_the_page(page):
-    said = " ".join(Reader(page).texts).replace("\u00a0", " ")
+    sentence = " ".join(Reader(page).texts).replace("\u00a0", " ")
     report = example()
     for text in (report.title, report.lead, *report.chips, *report.technical, *report.commands):
-        assert text in said
+        assert text in sentence
     for question, answer in report.glance:
-        assert question in said
-        assert answer.split("**")[0] in said
+        assert question in sentence
+        assert answer.split("**")[0] in sentence
     for name, value in report.parameters:
-        assert name in said
-        assert value in said
+        assert name in sentence
+        assert value in sentence
     for figure in (report.belief, report.budget, *report.accuracy):
-        assert figure.figure.description in said
-        assert figure.caption in said
+        assert figure.figure.description in sentence
+        assert figure.caption in sentence
     for row in report.answers[0].table.rows:
         for cell in row:
-            assert cell in said
+            assert cell in sentence
 
 
 def test_numbers_of_people_are_rounded_up():
-    page = report_html(Report("x", learnt=[Learnt("a", 0.5201), Learnt("b", 0.69), Learnt("c", 0.693, worst=True)]))
+    page = report_html(ReportPage("x", learnt=[Learnt("a", 0.5201), Learnt("b", 0.69), Learnt("c", 0.693, worst=True)]))
     assert re.findall(r"at most <b>(\d+)</b>", page) == ["53", "69", "70"]
     assert "<b>Worst case.</b>" in page
     with pytest.raises(ParameterError):
@@ -114,7 +114,7 @@ def test_numbers_of_people_are_rounded_up():
 
 def test_the_saved_table_is_the_file_to_the_last_letter():
     text = 'a,b\r\n"</script><!--",\u2028\u202e\ud800\x00é\r\n'
-    page = report_html(Report("x", answers=[Answer("y", table=Table(["a"], [["1"]], csv=text))]))
+    page = report_html(ReportPage("x", answers=[Section("y", table=ReportTable(["a"], [["1"]], csv=text))]))
     data = re.search(r'<script type="application/json" id="answer-csv">(.*?)</script>', page)[1]
     assert json.loads(data) == text
     assert "<!--" not in page
@@ -125,9 +125,9 @@ BAD = "</script></style></title><img src=x onerror=alert(1)>\"'&<b>\x00\ud800\u2
 
 def test_hostile_texts_stay_text():
     figure = fig.bars([BAD, "b"], [0.6, 0.4], title=BAD)
-    table = Table([BAD], [[BAD]] * 20, caption=BAD, name=BAD, csv=BAD)
-    report = Report(
-        BAD, BAD, BAD, [BAD], [(BAD, BAD)], [Answer(BAD, [BAD], [Picture(figure, BAD, figure)], table, [BAD])] * 2,
+    table = ReportTable([BAD], [[BAD]] * 20, caption=BAD, name=BAD, csv=BAD)
+    report = ReportPage(
+        BAD, BAD, BAD, [BAD], [(BAD, BAD)], [Section(BAD, [BAD], [Picture(figure, BAD, figure)], table, [BAD])] * 2,
         [Learnt(BAD, 0.6)], Picture(figure, BAD), [Picture(figure, BAD)], [BAD], Picture(figure, BAD), [BAD], table,
         [BAD], [BAD], [(BAD, BAD)], [BAD],
     )  # fmt: skip
@@ -141,7 +141,7 @@ def test_hostile_texts_stay_text():
 
 
 def test_empty_parts_are_left_out():
-    page = report_html(Report("Only a title"))
+    page = report_html(ReportPage("Only a title"))
     assert "<h2" not in page
     assert "At a glance" not in page
     assert Reader(page).seen.count("section") == 0
@@ -155,8 +155,8 @@ def test_ninety_thousand_cells_and_long_tables():
     )
     figure = fig.map_figure(places, values, low=values - 3e-6, high=values + 3e-6, noise=1e-5, box=box)
     rows = [[str(i), fig.near(v, "%")] for i, v in enumerate(np.sort(values)[::-1][:5000])]
-    table = Table(["place", "share"], rows, numeric=[1], total=90_000, csv="x" * 3_000_000)
-    page = report_html(Report("Large", answers=[Answer("The map", pictures=[Picture(figure)], table=table)]))
+    table = ReportTable(["place", "share"], rows, numeric=[1], total=90_000, csv="x" * 3_000_000)
+    page = report_html(ReportPage("Large", answers=[Section("The map", pictures=[Picture(figure)], table=table)]))
     assert len(page) < 600_000
     assert "1,000 of 90,000 rows" in page
     assert "All 90,000 rows are in values.csv beside this page." in page
@@ -164,6 +164,10 @@ def test_ninety_thousand_cells_and_long_tables():
 
 
 def test_mistakes_are_named():
-    for call in (lambda: Table(["a"], [["1", "2"]]), lambda: Report("x", chips="one"), lambda: Answer("x", "text")):
+    for call in (
+        lambda: ReportTable(["a"], [["1", "2"]]),
+        lambda: ReportPage("x", chips="one"),
+        lambda: Section("x", "text"),
+    ):
         with pytest.raises(ParameterError):
             call()

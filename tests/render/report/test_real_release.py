@@ -29,19 +29,19 @@ def folders(tmp_path_factory):
         csv.writer(file).writerows([("uid", "lat", "lon", "drink"), *rows])
 
     def study(name, space, promise, item, questions):
-        made = bw.Study(
+        study = bw.Study(
             space, [promise], users=2000, dataset=f"{name} & <b>", questions=questions,
             data=bw.read(str(folder / "people.csv"), user="uid", item=item), ledger=str(folder / f"{name}.ledger"),
         )  # fmt: skip
-        bw.Ledger.create(made.ledger, made)
-        return made
+        bw.Ledger.create(study.ledger, study)
+        return study
 
-    asked = [bw.Density(bandwidth="400 km", name="map", fraction="1/2"), bw.Distance([48.8, 2.3], name="far")]
-    towns = study("towns", bw.Earth(box=(35, -11, 60, 30), cell=100), "all, 100 km, 1", ["lat", "lon"], asked)
+    densities = [bw.Density(bandwidth="400 km", name="map", fraction="1/2"), bw.Distance([48.8, 2.3], name="far")]
+    towns = study("towns", bw.Earth(box=(35, -11, 60, 30), cell=100), "all, 100 km, 1", ["lat", "lon"], densities)
     labels = bw.Discrete(["tea", "coffee", "</script>"])
     drinks = study("drinks", labels, "all, 1, 1", "drink", [bw.Histogram(name="drinks")])
-    made = [(towns, "map"), (towns, "far"), (drinks, "drinks")]
-    return {name: one.release(name, out=folder / name) for one, name in made}
+    built = [(towns, "map"), (towns, "far"), (drinks, "drinks")]
+    return {name: one.release(name, out=folder / name) for one, name in built}
 
 
 @pytest.fixture(params=["map", "far", "drinks"])
@@ -57,9 +57,9 @@ def contexts(browser):
         "phone": {"viewport": {"width": 390, "height": 800}},
         "bare": {"java_script_enabled": False},
     }
-    made = {name: browser.new_context(**options) for name, options in ways.items()}
-    yield made
-    for context in made.values():
+    built = {name: browser.new_context(**options) for name, options in ways.items()}
+    yield built
+    for context in built.values():
         context.close()
 
 
@@ -69,7 +69,7 @@ def opened(contexts, way, release):
     address = release.report.as_uri()
     page.on("console", lambda message: page.troubles.append(message.text))
     page.on("pageerror", lambda error: page.troubles.append(str(error)))
-    page.on("request", lambda asked: page.troubles.append(asked.url) if asked.url != address else None)
+    page.on("request", lambda request: page.troubles.append(request.url) if request.url != address else None)
     page.goto(address)
     return page
 
@@ -88,18 +88,18 @@ def test_it_asks_for_nothing_is_small_and_forbids_everything(contexts, release):
 
 
 def test_all_of_it_is_there_without_scripts(contexts, release):
-    said = dict.fromkeys(("wide", "bare"), "")
-    for way in said:
+    data = dict.fromkeys(("wide", "bare"), "")
+    for way in data:
         page = opened(contexts, way, release)
         if way == "wide":
             assert page.troubles == []
-            said[way] = page.evaluate(TEXTS)
+            data[way] = page.evaluate(TEXTS)
         else:
-            said[way] = page.locator("body").text_content()
+            data[way] = page.locator("body").text_content()
             assert page.locator("figure svg.bw").first.bounding_box()["height"] > 50
         page.close()
-    assert all(line in said["bare"] for line in said["wide"].split("\n") if line)
-    assert "&lt;" not in said["wide"]
+    assert all(line in data["bare"] for line in data["wide"].split("\n") if line)
+    assert "&lt;" not in data["wide"]
 
 
 def test_something_is_coloured_and_read_out_by_keys(contexts, release):
@@ -134,8 +134,8 @@ def test_dark_light_and_paper(contexts, release, axe):
     for scheme, ground in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(20, 23, 26)")):
         page.emulate_media(color_scheme=scheme)
         assert page.evaluate(GROUND) == ground
-        found = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
-        assert found == []  # contrast is among what axe checks
+        result = page.evaluate("async () => (await axe.run()).violations.map(v => [v.id, v.nodes.map(n => n.html)])")
+        assert result == []  # contrast is among what axe checks
     page.emulate_media(color_scheme="dark", media="print")
     assert page.evaluate(GROUND) == "rgb(255, 255, 255)"
     page.set_viewport_size({"width": 680, "height": 900})
@@ -158,15 +158,15 @@ def test_the_saved_table_is_the_file_beside_it(contexts, folders, tmp_path):
 
 
 def test_printed_bounds_are_never_below_the_statement(release):
-    said = release.statement
+    statement = release.statement
     page = release.report.read_text(encoding="utf-8").replace("\u00a0", " ")
-    for row in [*said.protected, said.worst_case]:
+    for row in [*statement.protected, statement.worst_case]:
         printed = [float(text) for text in re.findall(r"at most (?:<b>)?([0-9.]+)(?:</b>)? %", page)]
         assert any(100 * row.odds <= number < 100 * row.odds + 0.2 for number in printed)
     for number, unit in re.findall(r"[Ee]ach value is within (?:± )?([0-9.,]+) (\S+) of the true", page):
-        assert float(number.replace(",", "")) >= said.answer.half_width_95 * (100 if unit == "%" else 1)
+        assert float(number.replace(",", "")) >= statement.answer.half_width_95 * (100 if unit == "%" else 1)
     assert ("Each value is within" in page) == (
-        said.answer.histogram is None and said.answer.share_half_width_95 is None
+        statement.answer.histogram is None and statement.answer.share_half_width_95 is None
     )
 
 

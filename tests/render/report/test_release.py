@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from msgspec import structs
@@ -16,7 +17,10 @@ from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.numerics.exact import near
-from barrow.policy import odds_upper, percent_up
+from barrow.promises import odds_upper, percent_up
+from barrow.questions.answer import Sample
+from barrow.questions.plan_text import answer_json
+from barrow.questions.prices import charge, missing_people
 from barrow.render.report.accuracy import accuracy_of
 from barrow.render.report.page import report_html
 from barrow.render.report.plans import plan_report
@@ -84,13 +88,13 @@ def test_nothing_of_the_commit_record_is_inside(made):
 
 def test_printed_bounds_are_never_below_the_statement(made):
     for release in made[2].values():
-        said, page = release.statement, page_of(release).replace("\u00a0", " ")
-        for row in [*said.protected, said.worst_case]:
+        statement, page = release.statement, page_of(release).replace("\u00a0", " ")
+        for row in [*statement.protected, statement.worst_case]:
             printed = {float(text) for text in re.findall(r"at most (?:<b>)?([0-9.]+)(?:</b>)? %", page)}
             least = 100 * row.odds
             assert any(least <= number < least + 0.2 for number in printed), (least, sorted(printed))
         worst = re.search(r"Worst case\..*?at most <b>(\d+)</b>", page)
-        assert int(worst.group(1)) >= 100 * said.worst_case.odds
+        assert int(worst.group(1)) >= 100 * statement.worst_case.odds
 
 
 def test_several_releases_add_up(made):
@@ -132,8 +136,8 @@ def test_the_command_line_writes_pages(made, tmp_path, monkeypatch):
     study, folder, _ = made
     monkeypatch.chdir(folder)
     out = tmp_path / "all.html"
-    said = run("report", "mean", "quantile", "histogram", "--out", str(out))
-    assert "3 releases" in said
+    text = run("report", "mean", "quantile", "histogram", "--out", str(out))
+    assert "3 releases" in text
     page = out.read_text(encoding="utf-8")
     assert page.count("<h2") >= 5
     assert "The privacy budget" in page
@@ -161,9 +165,9 @@ def test_a_folder_is_drawn_without_its_study(made, tmp_path, monkeypatch):
     _, folder, releases = made
     monkeypatch.chdir(tmp_path)
     run("report", str(folder / "histogram"), "--out", "one.html")
-    found = Release.read(folder / "histogram")
-    assert found.space == releases["histogram"].plan.space
-    assert "histogram" in bw.plot(found).svg
+    release = Release.read(folder / "histogram")
+    assert release.space == releases["histogram"].plan.terms.space
+    assert "histogram" in bw.plot(release).svg
     wrong = CliRunner().invoke(cli, ["report", str(folder / "mean"), "--study", str(changed(folder, tmp_path))])
     assert "not made from this study" in str(wrong.exception)
 
@@ -175,29 +179,29 @@ def changed(folder: Path, place: Path) -> Path:
 
 
 def test_statements_say_where_promises_lie(made):
-    said = made[2]["mean"].statement
-    assert [(row.share, row.distance) for row in said.protected] == [(1.0, 5.0), (0.1, 20.0)]
-    space = json.loads(json.dumps(said.space))
+    statement = made[2]["mean"].statement
+    assert [(row.share, row.distance) for row in statement.protected] == [(1.0, 5.0), (0.1, 20.0)]
+    space = json.loads(json.dumps(statement.space))
     assert (space["kind"], space["inner"]["kind"]) == ("no_records", "line")
 
 
 def test_a_million_values_are_a_table_of_the_largest_and_one_value_is_fine(made):
-    said = structs.replace(made[2]["histogram"].statement, space=None)
+    statement = structs.replace(made[2]["histogram"].statement, space=None)
     many = [{"item": f"i{k}", "share": float(k % 97)} for k in range(300_000)]
-    answer = release_report([Released(said, {"values": many})]).answers[0]
+    answer = release_report([Released(statement, {"values": many})]).answers[0]
     assert answer.pictures == ()
     assert "too many to draw" in answer.text[0]
     assert answer.table.total == 300_000
     assert len(answer.table.rows) <= 1000
-    one = release_report([Released(said, {"values": [{"item": "<b>", "share": 1.0}]})])
+    one = release_report([Released(statement, {"values": [{"item": "<b>", "share": 1.0}]})])
     assert len(one.answers[0].pictures) == 1
 
 
 def test_long_and_right_to_left_labels_are_drawn(made):
-    said = structs.replace(made[2]["histogram"].statement, space=None)
+    statement = structs.replace(made[2]["histogram"].statement, space=None)
     names = ["x" * 5000, "\u0645\u0634\u0631\u0648\u0628", "</script>"]
     rows = [{"item": name, "share": 0.3} for name in names]
-    page = report_html(release_report([Released(said, {"values": rows})]))
+    page = report_html(release_report([Released(statement, {"values": rows})]))
     assert page.count("</script>") == page.count("<script")
     assert len(page) < 400_000
 
@@ -208,8 +212,10 @@ def test_the_report_and_the_plan_have_one_ratio(asked, missing):
     line = bw.Line(0, 100, step=1, unit="years")
     study = bw.Study(line, ["1 of 30, 10 years, 0.5"], users=1000, dataset="ages", missing=missing)
     plan = study.plan(asked)
-    said = re.search(r"([\d.,]+) times the error", "\n".join(accuracy_of(plan)[0]))[1]
-    assert float(said) == pytest.approx(float(re.search(r"([\d.,]+) times the error", plan.versus.line)[1]), rel=0.05)
+    text = re.search(r"([\d.,]+) times the error", "\n".join(accuracy_of(plan)[0]))[1]
+    assert float(text) == pytest.approx(
+        float(re.search(r"([\d.,]+) times the error", plan.comparison.line)[1]), rel=0.05
+    )
 
 
 def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
@@ -217,19 +223,19 @@ def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
     study = bw.Study(space, ["1/10, 30 minutes, 0.2"], users=1100, dataset="v")
     people = bw.read({"uid": [1, 2, 3], "x": [30, 40, 50]}, user="uid", item="x")
     ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
-    made = study.release("histogram", people, ledger=ledger, out=tmp_path / "out")
-    own = made.statement.error_after
-    assert made.error == own.about != made.statement.answer.histogram.emd_predicted
-    said = near(made.error, "minutes", digits=1)
-    assert f"This release is off by an earth mover's distance of about {said} from" in " ".join(made.text.split())
-    page = (made.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
-    assert page.count(f"off by about {said}") == 2
-    assert f"off by an earth mover's distance of about {said} from" in page
-    before = made.statement.answer.histogram
+    built = study.release("histogram", people, ledger=ledger, out=tmp_path / "out")
+    own = built.statement.error_after
+    assert built.error == own.about != built.statement.answer.histogram.emd_predicted
+    text = near(built.error, "minutes", digits=1)
+    assert f"This release is off by an earth mover's distance of about {text} from" in " ".join(built.text.split())
+    page = (built.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert page.count(f"off by about {text}") == 2
+    assert f"off by an earth mover's distance of about {text} from" in page
+    before = built.statement.answer.histogram
     about, most = (near(error, "minutes") for error in (before.emd_predicted, before.emd_most))
     words = f"(predicted: about {about}, at most about {most})"
     assert words in page
-    assert words in " ".join(made.text.split())
+    assert words in " ".join(built.text.split())
 
 
 def test_randomised_items_state_a_distance_and_no_error_of_counts(tmp_path):
@@ -237,9 +243,9 @@ def test_randomised_items_state_a_distance_and_no_error_of_counts(tmp_path):
     study = bw.Study(space, alpha=200, users=3, dataset="v", delta=1e-6)
     people = bw.read({"uid": [1, 1, 2, 2, 3, 3], "x": [30, 40, 50, 30, 40, 50]}, user="uid", item="x")
     ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
-    made = study.release("items(samples=2)", people, ledger=ledger, out=tmp_path / "out")
-    page = (made.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
-    assert f"a report is about {near(made.error, 'minutes')} from its item on average" in page
+    built = study.release("items(samples=2)", people, ledger=ledger, out=tmp_path / "out")
+    page = (built.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
+    assert f"a report is about {near(built.error, 'minutes')} from its item on average" in page
     assert "each value ±" not in page
 
 
@@ -249,19 +255,19 @@ def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
     study = make_study(tmp_path, promises=["all, 40 years, 0.5"], delta="0.05", questions=[question])
     make_ledger(study)
     plan = study.plan()
-    worst = plan.to_json()["worst_case"]
+    worst = answer_json(plan)["worst_case"]
     assert worst["odds"] == odds_upper(worst["epsilon"], 0.05) > odds_upper(worst["epsilon"]) + 1e-3
     result = study.release(out=str(tmp_path / "out"))
-    said, text = result.statement, " ".join(result.text.split())
-    (row,) = said.protected
+    statement, text = result.statement, " ".join(result.text.split())
+    (row,) = statement.protected
     most = odds_upper(row.epsilon, 0.05)
     assert row.odds == most > odds_upper(row.epsilon) + 0.015
-    assert said.worst_case.odds == odds_upper(said.worst_case.epsilon, said.worst_case.delta)
+    assert statement.worst_case.odds == odds_upper(statement.worst_case.epsilon, statement.worst_case.delta)
     assert f"a 50 % guess can become at most {percent_up(most)}" in text
     assert "δ = 0.05 is counted in these numbers: at most so often such a guess is right" in text
-    assert percent_up(odds_upper(float_up(plan.charge(Fraction(1), Fraction(1))), 0.05)) in plan.missing_people
-    report = release_report([Released(said, result.tables, plan=plan)])
-    assert [one.probability for one in report.learnt] == [most, said.worst_case.odds]
+    assert percent_up(odds_upper(float_up(charge(plan, Fraction(1), Fraction(1))), 0.05)) in missing_people(plan)
+    report = release_report([Released(statement, result.tables, plan=plan)])
+    assert [one.probability for one in report.learnt] == [most, statement.worst_case.odds]
     assert plan_report([plan]).learnt[0].probability == pytest.approx(most, rel=1e-12)
     assert all(check.holds for check in verify(tmp_path / "out", ledger=str(study.ledger)))
     wrong = json.loads((tmp_path / "out" / "statement.json").read_text())
@@ -272,7 +278,7 @@ def test_delta_is_counted_in_what_every_page_says_about_guesses(tmp_path):
 def test_release_files():
     study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=1000)
     plan = study.plan("mean")
-    said = make_statement(study, plan)
-    files = release_files(said, plan.tables([30.0]), plan)
+    statement = make_statement(study, plan)
+    files = release_files(statement, plan.tables(Sample(np.array([30.0]))), plan)
     assert sorted(files) == ["report.html"]
-    assert files == release_files(said, plan.tables([30.0]), plan)
+    assert files == release_files(statement, plan.tables(Sample(np.array([30.0]))), plan)

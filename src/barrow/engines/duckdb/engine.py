@@ -11,18 +11,20 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow.engines.base import Asked, Columns, check_columns
-from barrow.engines.counts import CheckReport, Counts, PrivateTextError, Sampled, refuse_changed
+from barrow.engines.base import Columns, CountRequest, check_columns
+from barrow.engines.counts import CheckReport, Counts, Integers, PrivateTextError, Sampled, refuse_changed
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
 from barrow.engines.duckdb.relations import Relation, reading_call, relation
-from barrow.engines.duckdb.session import Session, read_sizes
+from barrow.engines.duckdb.session import Session, people_of_cells, read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
-from barrow.engines.sql.pushdown import Reading, SqlEngine, counts_of
+from barrow.engines.sql.pushdown import SqlEngine, counts_of, known_entries
+from barrow.engines.sql.select_plan import SelectPlan
+from barrow.engines.sql.summing import summing
 from barrow.errors import ParameterError
-from barrow.noise import Source as Randomness
+from barrow.noise import RandomSource as Randomness
 
 
 @dataclass
@@ -32,31 +34,31 @@ class DuckReader:
     session: Session
     source: Source
     columns: Columns | None
-    found: Relation
+    source_relation: Relation
     stamps: list[tuple[str, int, int, int]]
     header_is_sure: bool = True
 
     @property
     def changed(self) -> bool:
         """Whether files are no longer what they were when they were opened."""
-        return _stamps(self.found.files) != self.stamps
+        return _stamps(self.source_relation.files) != self.stamps
 
     @property
     def relation(self) -> str:
         """What stands after FROM."""
-        return self.found.sql
+        return self.source_relation.sql
 
     @property
     def kinds(self) -> dict[str, str]:
         """The kinds of the columns' values."""
         if self.source.kind == "sqlite":
-            return dict.fromkeys(self.found.types, "any")
-        return frame_kinds(self.source.data) if self.source.kind == "frame" else self.found.kinds
+            return dict.fromkeys(self.source_relation.types, "any")
+        return frame_kinds(self.source.data) if self.source.kind == "frame" else self.source_relation.kinds
 
     @property
     def forms(self) -> dict[str, str]:
         """How columns become numbers."""
-        return self.found.forms
+        return self.source_relation.forms
 
     def table(self, name: str, columns: Table) -> None:
         """Make a temporary table of public columns."""
@@ -95,10 +97,10 @@ class DuckDBEngine(SqlEngine[DuckReader]):
     ...     path = Path(folder) / "visits.csv"
     ...     _ = path.write_text("uid,item" + chr(10) + chr(10).join(["ann,a", "ann,b", "bob,a"]))
     ...     counts = DuckDBEngine().count(path, Columns("uid", "item"), Discrete(["a", "b"]))
-    ...     drawn = DuckDBEngine().sample(path, Columns("uid", "item"), Discrete(["a", "b"]), samples=10)
+    ...     sample = DuckDBEngine().sample(path, Columns("uid", "item"), Discrete(["a", "b"]), samples=10)
     >>> counts.items.tolist(), counts.sizes.tolist(), counts.counts.tolist(), counts.users
     ([0, 0, 1], [1, 2, 2], [1, 1, 1], 2)
-    >>> drawn.counts.sum().item(), drawn.users
+    >>> sample.counts.sum().item(), sample.users
     (20, 2)
     """
 
@@ -108,7 +110,7 @@ class DuckDBEngine(SqlEngine[DuckReader]):
     threads: int | None = None
     folder: str | Path | None = None
     progress: bool | None = None
-    _kept: list[DuckReader] = field(default_factory=list, init=False, repr=False, compare=False)
+    _idle: list[DuckReader] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @contextmanager
     def _looking(self, source: Source, columns: Columns) -> Iterator[DuckReader]:
@@ -118,7 +120,7 @@ class DuckDBEngine(SqlEngine[DuckReader]):
             closing.enter_context(reader.session)
             yield reader
             closing.pop_all()
-            self._kept[:] = [reader]
+            self._idle[:] = [reader]
 
     def _session(self) -> Session:
         return Session(memory=self.memory, threads=self.threads, folder=self.folder, progress=self.progress)
@@ -127,23 +129,23 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         with ExitStack() as closing:
             session = closing.enter_context(self._session())
             if source.kind == "sqlite":
-                found = Relation("", dict.fromkeys(sqlite.kinds(source, columns), "VARCHAR"), once=True)
+                result = Relation("", dict.fromkeys(sqlite.kinds(source, columns), "VARCHAR"), once=True)
             elif source.kind == "frame":
-                found = Relation("", {}, once=False)
+                result = Relation("", {}, once=False)
             else:
-                found = relation(session, source, columns)
-            if "real" in found.kinds.values() and source.sql is None:
+                result = relation(session, source, columns)
+            if "real" in result.kinds.values() and source.sql is None:
                 # Parquet's statistics leave out NaN; DuckDB would fold comparisons with NaN by them.
                 session.run("SET disabled_optimizers = 'statistics_propagation'")
             closing.pop_all()
-            return DuckReader(session, source, columns, found, _stamps(found.files), source.kind != "csv")
+            return DuckReader(session, source, columns, result, _stamps(result.files), source.kind != "csv")
 
     @contextmanager
     def _open(self, source: Source, columns: Columns | None) -> Iterator[DuckReader]:
         # Opening takes 20 ms: a reading goes on with what was opened to validate it, unless files changed meanwhile.
         reader = None
         with suppress(IndexError):  # one pop, so that no two threads go on with the same
-            reader = self._kept.pop()
+            reader = self._idle.pop()
         if reader is None or reader.source is not source or reader.columns != columns or reader.changed:
             reader = self._opened(source, columns)
         with reader.session:
@@ -151,23 +153,23 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         if reader.changed:
             raise refuse_changed()
 
-    def _reading(self, reader: DuckReader, asked: Asked) -> Reading:
-        check_columns(asked.columns, asked.space, reader.kinds, header_is_sure=reader.header_is_sure)
+    def _reading(self, reader: DuckReader, request: CountRequest) -> SelectPlan:
+        check_columns(request.columns, request.space, reader.kinds, header_is_sure=reader.header_is_sure)
         if reader.source.kind == "sqlite":
-            reader.found, named = sqlite.load(reader.session, reader.source, asked.columns, asked.space)
-            asked = replace(asked, columns=named)
+            reader.source_relation, named = sqlite.load(reader.session, reader.source, request.columns, request.space)
+            request = replace(request, columns=named)
         if reader.source.kind == "frame":
-            frame = Source("frame", data=arrow_table(reader.source.data, asked.columns.all))
-            reader.found = relation(reader.session, frame)
-        return super()._reading(reader, asked)
+            frame = Source("frame", data=arrow_table(reader.source.data, request.columns.all))
+            reader.source_relation = relation(reader.session, frame)
+        return super()._reading(reader, request)
 
-    def _counts(self, reader: DuckReader, reading: Reading, asked: Asked) -> Counts:
+    def _counts(self, reader: DuckReader, reading: SelectPlan, request: CountRequest) -> Counts:
         session = reader.session
         coded, users = f"({reading.coded()})", f"({reading.users()})"
-        if reader.found.once:
+        if reader.source_relation.once:
             session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
             coded = users = "coded"
-        found, _ = read_sizes(session, users, total=reading.total())
+        result, _ = read_sizes(session, users, total=reading.total())
         keys = reading.keys
         # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.
         entries = session.arrays(
@@ -175,44 +177,77 @@ class DuckDBEngine(SqlEngine[DuckReader]):
             f"JOIN sizes USING (u) GROUP BY {keys}, m) SELECT {self._item(reading)} AS item, m, c "
             f"FROM grouped {' '.join(reading.encoding.late_joins)} ORDER BY 1, 2"
         )
-        return counts_of(entries["item"], entries["m"], entries["c"], asked.space, asked.unknown, users=found)
+        return counts_of(entries["item"], entries["m"], entries["c"], request.space, request.unknown, users=result)
+
+    def summing(self, reader: DuckReader, reading: SelectPlan) -> str:
+        """The statement of the sums; what may be read only once goes through a temporary table."""
+        if not reader.source_relation.once:
+            return super().summing(reader, reading)
+        reader.session.run(f"CREATE OR REPLACE TEMP TABLE coded AS {reading.coded()}")
+        return summing(reading, "coded", "coded", self._item(reading))
+
+    def _entries(self, reader: DuckReader, reading: SelectPlan, request: CountRequest) -> dict[str, Integers]:
+        session, told = reader.session, reading.told
+        coded, users = f"({reading.coded(grouped=False)})", f"({reading.users()})"
+        if reader.source_relation.once:
+            session.run(f"CREATE OR REPLACE TEMP TABLE coded AS {reading.coded()}")
+            coded = users = "coded"
+        by = ["u"] + (["s"] if "s" in told else [])
+        people_of_cells(session, users, by, total=reading.total(), grouped="g" in told)
+        cell = ["sizes.g" if name == "g" else name for name in told]
+        grouped = ", ".join([reading.keys, *cell, "m"])
+        # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.
+        answer = session.arrays(
+            f"WITH grouped AS (SELECT {grouped}, CAST({reading.total()} AS BIGINT) AS c "
+            f"FROM {coded} AS coded JOIN sizes USING ({', '.join(by)}) GROUP BY {grouped}) "
+            f"SELECT {self._item(reading)} AS item, {', '.join(['m', 'c', *told])} "
+            f"FROM grouped {' '.join(reading.encoding.late_joins)}"
+        )
+        return known_entries({name: column.astype(np.int64) for name, column in answer.items()}, request)
 
     def _samples(
-        self, reader: DuckReader, reading: Reading, asked: Asked, samples: int, randomness: Randomness | None
+        self,
+        reader: DuckReader,
+        reading: SelectPlan,
+        request: CountRequest,
+        samples: int,
+        randomness: Randomness | None,
     ) -> Sampled:
         if reading.weight is not None:
-            return super()._samples(reader, reading, asked, samples, randomness)
-        return sample_records(reader.session, reading, reader.found.numbered, asked, samples, randomness)
+            return super()._samples(reader, reading, request, samples, randomness)
+        return sample_records(reader.session, reading, reader.source_relation.numbered, request, samples, randomness)
 
-    def _check(self, asked: Asked, examples: int) -> CheckReport:
+    def _check(self, request: CountRequest, examples: int) -> CheckReport:
         try:
-            report = super()._check(asked, examples)
-            found = _encoded(asked.source) if report.problem is not None else None
-            return report if found is None else replace(report, problem=found)
+            report = super()._check(request, examples)
+            result = _encoded(request.source) if report.problem is not None else None
+            return report if result is None else replace(report, problem=result)
         except ParameterError as error:
             with self._session() as session:
-                problem = _own_words(session, asked.source)
+                problem = _own_words(session, request.source)
             if problem is None:
                 raise
-            return CheckReport(problem=f"{error.problem}\n{_encoded(asked.source) or problem}", declared=asked.users)
+            return CheckReport(
+                problem=f"{error.problem}\n{_encoded(request.source) or problem}", declared=request.users
+            )
 
-    def _report(self, reader: DuckReader, reading: Reading, asked: Asked, examples: int) -> CheckReport:
+    def _report(self, reader: DuckReader, reading: SelectPlan, request: CountRequest, examples: int) -> CheckReport:
         # A table of its own: rows get numbers, and a query is asked once.
         raw = {f"raw{i}": sql for i, sql in enumerate(reading.raw)}
-        read = reader.found.types if reader.source.kind == "sqlite" else dict.fromkeys(asked.columns.all)
+        read = reader.source_relation.types if reader.source.kind == "sqlite" else dict.fromkeys(request.columns.all)
         picks = ", ".join(DUCKDB.identifier(name) for name in read)
         reader.session.run(
             f'CREATE TEMP TABLE given AS SELECT {picks}, row_number() OVER () AS "barrow row" FROM {reading.table}'
         )
         placed = replace(reading, table="given")
-        report = super()._report(reader, placed, asked, examples)
+        report = super()._report(reader, placed, request, examples)
         coded = placed.coded({"place": DUCKDB.identifier("barrow row"), **raw})
         shown = reader.rows(
             f"SELECT place, {', '.join(raw)} FROM ({coded}) AS q4 "
             f"{' '.join(reading.encoding.late_joins)} WHERE {reading.encoding.item} IS NULL "
             f"ORDER BY place LIMIT {int(examples)}"
         )
-        rows = tuple(dict(zip(("row", *asked.columns.items), row, strict=True)) for row in shown)
+        rows = tuple(dict(zip(("row", *request.columns.items), row, strict=True)) for row in shown)
         return replace(report, examples=rows)
 
 

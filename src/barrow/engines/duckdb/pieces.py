@@ -17,13 +17,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.engines.base import Asked
+from barrow.engines.base import CountRequest
 from barrow.engines.counts import LOST, Sampled, known_items, refuse_changed
 from barrow.engines.duckdb.session import Session, read_sizes
 from barrow.engines.sampling import Sampler
-from barrow.engines.sql.pushdown import Reading
+from barrow.engines.sql.select_plan import SelectPlan
 from barrow.errors import ParameterError
-from barrow.noise import Source
+from barrow.noise import RandomSource
 
 T = TypeVar("T")
 Numbers = NDArray[Any]
@@ -36,17 +36,17 @@ _LONG_RUNS = 16
 
 def sample_records(
     session: Session,
-    reading: Reading,
+    reading: SelectPlan,
     numbered: str | None,
-    asked: Asked,
+    request: CountRequest,
     samples: int,
-    randomness: Source | None,
+    randomness: RandomSource | None,
 ) -> Sampled:
     """Counts of ``samples`` draws with replacement from each user's records."""
     ordered = numbered is not None and _looks_ordered(session, reading)
-    found, rows = _read_users(session, reading, numbered, ordered)
-    asked.check_found(found)
-    if found >= 2**31:
+    result, rows = _read_users(session, reading, numbered, ordered)
+    request.check_users(result)
+    if result >= 2**31:
         raise ParameterError(
             "Samples of more than 2^31 users cannot be drawn on one machine.",
             allowed="fewer users",
@@ -68,11 +68,11 @@ def sample_records(
     item, count = entries["item"], entries["c"]
     if not entries["same"].all():
         raise refuse_changed()
-    items = known_items(item, asked.space.default_item, asked.unknown)
-    return asked.sampled(items, count, samples=samples, found=found, private=sampler.private)
+    items = known_items(item, request.space.default_item, request.unknown)
+    return request.sampled(items, count, samples=samples, users=result, private=sampler.private)
 
 
-def _looks_ordered(session: Session, reading: Reading) -> bool:
+def _looks_ordered(session: Session, reading: SelectPlan) -> bool:
     """Whether the first records seem to come user by user; then it is worth finding out.
 
     Lookups beside the records might change their order, so that only plain keys are read in this way.
@@ -85,7 +85,7 @@ def _looks_ordered(session: Session, reading: Reading) -> bool:
     return bool(_LONG_RUNS * few <= some)
 
 
-def _read_users(session: Session, reading: Reading, numbered: str | None, ordered: bool) -> tuple[int, int]:
+def _read_users(session: Session, reading: SelectPlan, numbered: str | None, ordered: bool) -> tuple[int, int]:
     """Make the table ``sizes``; and ``coded``, if records have no numbers of their own."""
     if numbered is None:
         session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
@@ -97,7 +97,12 @@ def _read_users(session: Session, reading: Reading, numbered: str | None, ordere
 
 
 def _tally_in_order(
-    session: Session, reading: Reading, numbered: str | None, rows: int, samples: int, randomness: Source | None
+    session: Session,
+    reading: SelectPlan,
+    numbered: str | None,
+    rows: int,
+    samples: int,
+    randomness: RandomSource | None,
 ) -> Sampler | None:
     """Count the draws where every user's records are consecutive: then sizes in that order say whose each record is.
 
@@ -129,7 +134,12 @@ def _tally_in_order(
 
 
 def _tally_mixed(
-    session: Session, reading: Reading, numbered: str | None, rows: int, samples: int, randomness: Source | None
+    session: Session,
+    reading: SelectPlan,
+    numbered: str | None,
+    rows: int,
+    samples: int,
+    randomness: RandomSource | None,
 ) -> Sampler:
     """Count the draws where records lie in any order: the numbers of their users are asked for, piece by piece."""
     session.run("CREATE TEMP TABLE people AS SELECT u, m, (row_number() OVER () - 1)::INTEGER AS g FROM sizes")
@@ -177,7 +187,7 @@ def _cuts(rows: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + PIECE, rows)
 
 
-def _piece(reading: Reading, numbered: str, start: int, end: int) -> str:
+def _piece(reading: SelectPlan, numbered: str, start: int, end: int) -> str:
     """SELECT of u, the keys and the number r of the records from ``start`` to ``end`` of a file that has numbers."""
     part = f"(SELECT * FROM {numbered} WHERE file_row_number >= {start} AND file_row_number < {end})"
     return replace(reading, table=part).coded({"r": "file_row_number"})

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from barrow.engines.base import Columns, wrong_source
-from barrow.engines.counts import quietly, refuse_empty
+from barrow.engines.counts import redact_errors, refuse_empty
 from barrow.engines.duckdb.session import Session
 from barrow.engines.frames import arrow_table
 from barrow.engines.queries import GENERATED, VIEW, Selection, admit, missing_table, refuse_view
@@ -72,6 +72,8 @@ def kind(type_text: str) -> str:
         return "integer"
     table = {"FLOAT": "real", "DOUBLE": "real", "DECIMAL": "decimal", "VARCHAR": "text", "ENUM": "text"}
     table |= {"BOOLEAN": "boolean", "DATE": "date", "TIME": "clock"}
+    if type_text.endswith("WITH TIME ZONE"):
+        return "instant"
     return table.get(first, "time" if first.startswith("TIMESTAMP") else "other")
 
 
@@ -123,9 +125,9 @@ def _files(session: Session, source: Source, columns: Columns | None) -> Relatio
         fix="barrow check (Python: engine.check) shows the curator the engine's own message",
     )
     if source.sql is not None and source.acknowledged:
-        quietly(lambda: session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}"), unreadable)
+        redact_errors(lambda: session.run(f"CREATE TEMP VIEW records AS SELECT * FROM {read}"), unreadable)
         return replace(_free_query(session, source.sql), files=tuple(files))
-    types = quietly(lambda: _types(session, read), unreadable)
+    types = redact_errors(lambda: _types(session, read), unreadable)
     whole = Relation(read, types, once=source.kind == "csv", files=tuple(files))
     if source.sql is not None:
         selection = admit(source.sql, columns)
@@ -139,7 +141,7 @@ def _files(session: Session, source: Source, columns: Columns | None) -> Relatio
 def _selected(session: Session, whole: Relation, selection: Selection, *, header_is_sure: bool = True) -> Relation:
     """The part of a relation that a query asks for that has passed; a fresh text is run, not the curator's."""
     sql = f"({selection.sql(DUCKDB, whole.sql, whole.types, header_is_sure=header_is_sure)})"
-    types = quietly(lambda: _types(session, sql), _cannot_run)
+    types = redact_errors(lambda: _types(session, sql), _cannot_run)
     return Relation(sql, types, once=whole.once, files=whole.files)
 
 
@@ -170,16 +172,16 @@ def _database(session: Session, source: Source, columns: Columns | None) -> Rela
         allowed="a DuckDB database that no other program is writing to",
         fix="close the other program, or copy the file",
     )
-    quietly(lambda: session.run(f"ATTACH {DUCKDB.literal(str(source.path))} AS source (READ_ONLY)"), unreadable)
+    redact_errors(lambda: session.run(f"ATTACH {DUCKDB.literal(str(source.path))} AS source (READ_ONLY)"), unreadable)
     if source.sql is not None and source.acknowledged:
         session.run("USE source")
         return _free_query(session, source.sql)
     tables = "SELECT schema_name, table_name, sql FROM duckdb_tables() WHERE database_name = 'source'"
     views = "SELECT schema_name, view_name FROM duckdb_views() WHERE database_name = 'source' AND NOT internal"
-    made = sorted(session.rows(tables))
-    names = {_dotted(*row): row for *row, _ in made}
+    built = sorted(session.rows(tables))
+    names = {_dotted(*row): row for *row, _ in built}
     seen = {_dotted(*row): row for row in sorted(session.rows(views))}
-    computed = dict.fromkeys(seen, VIEW) | {_dotted(*row): GENERATED for *row, sql in made if _generates(sql)}
+    computed = dict.fromkeys(seen, VIEW) | {_dotted(*row): GENERATED for *row, sql in built if _generates(sql)}
     selection = None if source.sql is None else admit(source.sql, columns)
     wanted = (
         str(source.table) if selection is None else ".".join(x for x in selection.table if x not in ("main", "source"))
@@ -230,7 +232,7 @@ def _free_query(session: Session, sql: str) -> Relation:
             allowed="one SELECT statement; over a file, its records are the table named records",
             fix="SELECT uid, item FROM records",
         )
-    return Relation(f"({text}\n)", quietly(lambda: _types(session, f"({text}\n)"), _cannot_run), once=True)
+    return Relation(f"({text}\n)", redact_errors(lambda: _types(session, f"({text}\n)"), _cannot_run), once=True)
 
 
 # DuckDB's own message may quote the records (it reads the first rows of text files to bind a query).

@@ -19,17 +19,17 @@ from barrow.engines.base import Columns, flat_groups
 from barrow.engines.counts import PrivateTextError
 from barrow.engines.duckdb.relations import Relation
 from barrow.engines.duckdb.session import Session
+from barrow.engines.numbers import to_micros, to_number
 from barrow.engines.queries import GENERATED, VIEW, VIRTUAL, admit, missing_table, refuse_view
 from barrow.engines.source import Source
-from barrow.engines.sql.dialects import Words
-from barrow.engines.values import to_micros, to_number
+from barrow.engines.sql.dialects import Syntax
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 _CHUNK = 2**17
-_SQLITE = Words("sqlite")
+_SQLITE = Syntax("sqlite")
 """Names and texts; its casts turn texts into 0, so none is offered."""
 _name = _SQLITE.identifier
 
@@ -104,9 +104,16 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
 
     Users are told apart as SQLite tells values apart: 7 and 7.0 are one user, '7' is another.
     """
+    if columns.time is not None:
+        raise ParameterError(
+            f"SQLite has no type for the time column {columns.time!r}: its values are texts or numbers.",
+            allowed="dates or timestamps",
+            fix="write the table as Parquet with DuckDB: COPY (SELECT …, CAST(at AS TIMESTAMP) …) TO 'visits.parquet'",
+        )
     each = [reads for _, group, reads in flat_groups(columns, space) for _ in group]
     are_numbers, uses = [reads.numbers for reads in each], [reads.moments for reads in each]
     are_numbers += [] if columns.weight is None else [True]
+    are_numbers += [] if columns.group is None else [False]
     names = ["u", *(f"c{i}" for i in range(len(are_numbers)))]
     types = {"u": "VARCHAR", **{f"c{i}": "DOUBLE" if x else "VARCHAR" for i, x in enumerate(are_numbers)}}
     session.run(f"CREATE TEMP TABLE loaded ({', '.join(f'{k} {v}' for k, v in types.items())})")
@@ -124,8 +131,10 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
                 arrays[f"c{i}"] = _texts([_label(x) for x in column])
         session.register("chunk", arrays)
         session.run(f"INSERT INTO loaded ({', '.join(names)}) SELECT {fields} FROM chunk")
-    weight = None if columns.weight is None else names[-1]
-    return Relation("loaded", types, once=False), Columns("u", names[1 : len(columns.items) + 1], weight)
+    rest = names[len(columns.items) + 1 :]
+    weight = None if columns.weight is None else rest[0]
+    group = None if columns.group is None else rest[-1]
+    return Relation("loaded", types, once=False), Columns("u", names[1 : len(columns.items) + 1], weight, group)
 
 
 def _chunks(source: Source, columns: Columns) -> Iterator[tuple[tuple[object, ...], ...]]:

@@ -17,9 +17,9 @@ from typing import Any, ClassVar, get_args
 import numpy as np
 
 from barrow._version import __version__
-from barrow.engines.base import Asked, Columns, wrong_source
+from barrow.engines.base import Columns, CountRequest, wrong_source
 from barrow.engines.counts import Sampled, refuse_changed, refuse_empty
-from barrow.engines.sampling import Pool, RunSampler
+from barrow.engines.sampling import RunSampler, SamplePool
 from barrow.engines.source import Source
 from barrow.engines.spark.relations import (
     SETTINGS,
@@ -34,9 +34,10 @@ from barrow.engines.spark.relations import (
 )
 from barrow.engines.spark.session import guarded, settings
 from barrow.engines.sql.dialects import SPARK, Dialect
-from barrow.engines.sql.pushdown import Reading, Shape, SqlEngine
+from barrow.engines.sql.pushdown import Shape, SqlEngine
+from barrow.engines.sql.select_plan import SelectPlan
 from barrow.errors import ParameterError
-from barrow.noise import Source as Randomness
+from barrow.noise import RandomSource as Randomness
 
 SCHEMA = "part INT, item BIGINT, drawn BIGINT, users BIGINT, private BOOLEAN"
 _SUMMARY = -9
@@ -98,20 +99,25 @@ class SparkEngine(SqlEngine[SparkReader]):
                 reader.close()
 
     def _samples(
-        self, reader: SparkReader, reading: Reading, asked: Asked, samples: int, randomness: Randomness | None
+        self,
+        reader: SparkReader,
+        reading: SelectPlan,
+        request: CountRequest,
+        samples: int,
+        randomness: Randomness | None,
     ) -> Sampled:
         if randomness is not None:  # a source of the caller's cannot be on several machines: drawn here
-            return super()._samples(reader, reading, asked, samples, randomness)
+            return super()._samples(reader, reading, request, samples, randomness)
         rows = guarded(reader.session, lambda: reader.run(self.user_by_user(reading, ordered=False)))
-        drawn = guarded(reader.session, lambda: rows.mapInArrow(drawing(samples), SCHEMA))
+        sample = guarded(reader.session, lambda: rows.mapInArrow(drawing(samples), SCHEMA))
         # A result stage: nothing may be shuffled, cached or joined after the draw.
-        pool, found, private = gathered(reader.collected(drawn), samples)
+        pool, result, private = collected_draws(reader.collected(sample), samples)
         pool.check()
-        if not found:
+        if not result:
             raise refuse_empty()
-        asked.check_found(found)
-        items, counts = pool.drawn(asked.unknown, asked.space.default_item)
-        return asked.sampled(items, counts, samples=samples, found=found, private=private)
+        request.check_users(result)
+        items, counts = pool.totals(request.unknown, request.space.default_item)
+        return request.sampled(items, counts, samples=samples, users=result, private=private)
 
 
 def drawing(samples: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
@@ -125,17 +131,17 @@ def drawing(samples: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
         if importlib.import_module("barrow._version").__version__ != version:
             raise RuntimeError("another version of barrow")
         pa, context = importlib.import_module("pyarrow"), importlib.import_module("pyspark").TaskContext.get()
-        sampler, pool = RunSampler(samples), Pool()
+        sampler, pool = RunSampler(samples), SamplePool()
         for batch in batches:
             fresh, item, count, size = (batch.column(name).to_numpy() for name in ("fresh", "item", "c", "m"))
             pool.add(item, sampler.draw(fresh == 1, size, count))
         sampler.finish()
-        items, drawn = pool.all
+        items, sample = pool.all
         rows = len(items) + 1
         columns = {
             "part": np.full(rows, -1 if context is None else context.partitionId(), dtype=np.int32),
             "item": np.append(items, _SUMMARY),
-            "drawn": np.append(drawn, 0),
+            "drawn": np.append(sample, 0),
             "users": np.append(np.zeros(rows - 1, dtype=np.int64), sampler.users),
             "private": np.full(rows, sampler.private),
         }
@@ -144,12 +150,12 @@ def drawing(samples: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
     return draw
 
 
-def gathered(answer: dict[str, np.ndarray[Any, np.dtype[Any]]], samples: int) -> tuple[Pool, int, bool]:
+def collected_draws(answer: dict[str, np.ndarray[Any, np.dtype[Any]]], samples: int) -> tuple[SamplePool, int, bool]:
     """The draws of all partitions, how many users, and whether all entropy was the system's.
 
     Each partition must have come once and whole, with ``samples`` draws for each of its users.
     """
-    pool, summary = Pool(), answer["item"] == _SUMMARY
+    pool, summary = SamplePool(), answer["item"] == _SUMMARY
     parts, users = answer["part"][summary], answer["users"][summary].astype(np.int64)
     order = np.argsort(parts)
     if not np.array_equal(parts[order], np.arange(len(parts))) or not np.isin(answer["part"], parts).all():

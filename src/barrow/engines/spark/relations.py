@@ -25,7 +25,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 _KINDS = {
     "tinyint": "integer", "smallint": "integer", "int": "integer", "bigint": "integer", "float": "real",
     "double": "real", "string": "text", "char": "text", "varchar": "text", "boolean": "boolean", "date": "date",
-    "timestamp": "time", "timestamp_ntz": "local time", "time": "clock", "array": "nested", "map": "nested",
+    "timestamp": "instant", "timestamp_ntz": "local time", "time": "clock", "array": "nested", "map": "nested",
     "struct": "nested", "variant": "nested", "decimal": "decimal",
 }  # fmt: skip
 _FORMATS = ("parquet", "orc", "delta", "iceberg")
@@ -184,9 +184,9 @@ def _whole(frame: Any) -> Any:
 def refuse_twins(session: Any, names: Sequence[str], columns: Columns | None) -> None:
     """Refuse names that stand for several columns."""
     strict = session.conf.get("spark.sql.caseSensitive", "false") == "true"
-    found = [name if strict else name.lower() for name in names]
+    results = [name if strict else name.lower() for name in names]
     for name in () if columns is None else columns.all:
-        if found.count(name if strict else name.lower()) > 1:
+        if results.count(name if strict else name.lower()) > 1:
             raise ParameterError(
                 f"There are several columns {name!r}; to this Spark session upper and lower case "
                 + ("are two." if strict else "are the same."),
@@ -208,9 +208,9 @@ def _files(session: Any, options: Mapping[str, str], source: Source) -> Any:
     if "snapshot" in options:
         reader = reader.option({"iceberg": "snapshot-id"}.get(name, "versionAsOf"), options["snapshot"])
     try:
-        found = _understood(session, lambda: reader.load(path))
-        _refuse_generated(session, path, found, f"delta.{SPARK.identifier(path)}" if name == "delta" else None, source)
-        return found
+        result = _understood(session, lambda: reader.load(path))
+        _refuse_generated(session, path, result, f"delta.{SPARK.identifier(path)}" if name == "delta" else None, source)
+        return result
     except PrivateTextError as error:
         if not any(word in str(error) for word in ("PATH_NOT_FOUND", "UNABLE_TO_INFER_SCHEMA")):
             raise
@@ -227,10 +227,10 @@ def _table(session: Any, wanted: str, source: Source, options: Mapping[str, str]
     if not guarded(session, lambda: _exists(session, quoted)):
         listed = guarded(session, lambda: _listed(session, schema))
         raise missing_table(wanted, sorted(f"{schema}.{name}" if schema else name for name in listed))
-    found = guarded(session, lambda: session.catalog.getTable(quoted))
-    if (found.isTemporary or found.tableType == "VIEW") and not source.acknowledged:
+    result = guarded(session, lambda: session.catalog.getTable(quoted))
+    if (result.isTemporary or result.tableType == "VIEW") and not source.acknowledged:
         raise refuse_view(wanted)
-    provider = "" if found.isTemporary else guarded(session, lambda: _provider(session, quoted))
+    provider = "" if result.isTemporary else guarded(session, lambda: _provider(session, quoted))
     if provider not in _HELD and not source.acknowledged:
         raise refuse_view(wanted, VIRTUAL)
     pinned = options.get("snapshot") or guarded(session, lambda: _snapshot(session, quoted, provider))
@@ -297,8 +297,8 @@ def stamps(session: Any, frame: Any) -> Any:
             return None
         reader = session.read.format("binaryFile").option("recursiveFileLookup", "true")
         with settings(session, {"spark.sql.files.maxPartitionBytes": "1p"}):  # few tasks, for nothing is read
-            found = reader.load(files).select("path", "length", "modificationTime").collect()
-        return sorted(tuple(row) for row in found)
+            result = reader.load(files).select("path", "length", "modificationTime").collect()
+        return sorted(tuple(row) for row in result)
 
     return guarded(session, look)
 

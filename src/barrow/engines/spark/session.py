@@ -44,17 +44,17 @@ def session_at(address: str) -> Any:
         )
     if active is not None:
         return active
-    found = None
+    result = None
     with suppress(Exception):  # whatever is wrong, its words are not ours
-        found = sql.SparkSession.builder.remote(master).getOrCreate() if remote else _started(master)
-        found.sql("SELECT 1").collect()
-    if found is None:
+        result = sql.SparkSession.builder.remote(master).getOrCreate() if remote else _started(master)
+        result.sql("SELECT 1").collect()
+    if result is None:
         raise ParameterError(
             "The Spark session cannot be started or reached.",
             allowed="an address that Spark knows, and Java 17 or newer for a session of this machine",
             fix=f"try the same address with: pyspark {'--remote' if remote else '--master'} …",
         )
-    return found
+    return result
 
 
 def _same(active: Any, master: str, remote: bool) -> bool:

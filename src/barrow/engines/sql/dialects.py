@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from barrow.engines.values import BLANKS, INFINITE, LONG_EXPONENT, MOMENT, MOST_CHARACTERS, NUMBER, PADDING
-from barrow.numerics import MOST_RECORDS
+from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOMENT, MOST_CHARACTERS, NUMBER, PADDING
+from barrow.numerics import LIMB_BITS, MOST_RECORDS
 from barrow.spaces.records import DAY, Moments
 
 Table = dict[str, np.ndarray[Any, np.dtype[Any]]]
@@ -31,7 +31,7 @@ _UNDER = format(_WIDE.divide(Decimal(1), Decimal(2**1075)), "f")
 
 
 @dataclass(frozen=True)
-class Words:
+class Syntax:
     """How an engine's SQL writes names and texts: enough for a query of the curator that passes.
 
     Args:
@@ -56,7 +56,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Dialect(Words, ABC):
+class Dialect(Syntax, ABC):
     """What an engine's SQL calls things, and the traps that a text must step around.
 
     Args:
@@ -65,6 +65,7 @@ class Dialect(Words, ABC):
         text: Its type of texts.
         floor_is_whole: floor of a double is an integer (Spark).
         traps: Overflow and underflow of doubles are errors (Postgres).
+        wide_sums: ItemSums of 64-bit integers do not overflow: they are of a wider type.
     """
 
     double: str = "DOUBLE"
@@ -72,6 +73,7 @@ class Dialect(Words, ABC):
     text: str = "VARCHAR"
     floor_is_whole: bool = False
     traps: bool = False
+    wide_sums: bool = False
 
     def number_literal(self, x: float) -> str:
         """A double; a plain 0.1 would be a decimal."""
@@ -89,6 +91,22 @@ class Dialect(Words, ABC):
     def sum_of(self, sql: str, over: str = "") -> str:
         """The sum of integers from 0; beyond 64 bits it is wider, an error, or above 2^62, which is refused later."""
         return f"SUM({sql}){over}"
+
+    def quotient(self, number: str, by: str) -> str:
+        """The quotient of integers from 0, rounded down."""
+        return f"({number} / {by})"
+
+    def remainder(self, number: str, by: str) -> str:
+        """What is left of it."""
+        return f"({number} % {by})"
+
+    def product(self, weight: str, number: str) -> str:
+        """The product of up to 2^32 and of a limb: up to 2^62, or 2^93 where sums are wide."""
+        return f"{weight} * {number}"
+
+    def parted(self, name: str) -> tuple[str, ...]:
+        """A sum as columns of 64-bit integers; below 0 where it was too large."""
+        return (f"{self.as_whole(f'coalesce({name}, -1)')} AS {name}_low",)
 
     def flag(self, condition: str) -> str:
         """1 where a condition is true, 0 elsewhere; not every engine casts booleans."""
@@ -160,7 +178,7 @@ class Dialect(Words, ABC):
 
     @abstractmethod
     def parsed(self, sql: str) -> str:
-        """A text as a double, in the grammar of :mod:`barrow.engines.values`; NULL where it is no number."""
+        """A text as a double, in the grammar of :mod:`barrow.engines.numbers`; NULL where it is no number."""
 
     def user(self, sql: str, kind: str) -> str:
         """The user of a record; NaN is none, and -0.0 is 0.0."""
@@ -181,7 +199,20 @@ class Dialect(Words, ABC):
         return f"regexp_like({text}, {self.literal(pattern)})"
 
 
+_PAIR = 1 << 2 * LIMB_BITS
+
+
 class _DuckDB(Dialect):
+    def quotient(self, number: str, by: str) -> str:
+        return f"({number} // {by})"
+
+    def product(self, weight: str, number: str) -> str:
+        return f"CAST({weight} AS HUGEINT) * {number}"
+
+    def parted(self, name: str) -> tuple[str, ...]:
+        low, high = f"{name} % {_PAIR}", f"{name} // {_PAIR}"
+        return f"{self.as_whole(low)} AS {name}_low", f"{self.as_whole(high)} AS {name}_high"
+
     def label(self, sql: str, kind: str) -> str:
         return sql  # its texts have one collation, so enumerations too are grouped as such
 
@@ -217,6 +248,13 @@ class _DuckDB(Dialect):
 
 
 class _Postgres(Dialect):
+    def product(self, weight: str, number: str) -> str:
+        return f"CAST({weight} AS numeric) * {number}"
+
+    def parted(self, name: str) -> tuple[str, ...]:
+        low, high = f"mod({name}, {_PAIR})", f"div({name}, {_PAIR})"
+        return f"{self.as_whole(low)} AS {name}_low", f"{self.as_whole(high)} AS {name}_high"
+
     def micros(self, sql: str, kind: str) -> str:
         whole = self.as_whole(f"extract(epoch FROM {sql}) * 1000000")
         if kind in ("clock", "zoned clock"):
@@ -262,8 +300,11 @@ class _Spark(Dialect):
         parts = [f"char({ord(x)})" if i % 2 else f"'{x}'" for i, x in enumerate(pieces) if x]
         return f"concat({', '.join(parts)})"
 
+    def quotient(self, number: str, by: str) -> str:
+        return f"({number} div {by})"
+
     def micros(self, sql: str, kind: str) -> str:
-        if kind == "time":
+        if kind == "instant":
             return f"unix_micros({sql})"
         if kind == "clock":  # its functions of times of day are not in every version
             return f"CAST(floor(CAST({sql} AS DECIMAL(20, 9)) * 1000000) AS BIGINT)"
@@ -297,13 +338,14 @@ class _Spark(Dialect):
 
 _TYPES = {x: x for x in ("DOUBLE", "VARCHAR", "BIGINT", "INTEGER", "DATE", "TIMESTAMP", "UUID", "BOOLEAN")}
 
-DUCKDB: Dialect = _DuckDB("duckdb", casts=_TYPES)
+DUCKDB: Dialect = _DuckDB("duckdb", casts=_TYPES, wide_sums=True)
 POSTGRES: Dialect = _Postgres(
     "postgres",
     double="DOUBLE PRECISION",
     text="TEXT",
     casts=_TYPES | {"DOUBLE": "DOUBLE PRECISION", "VARCHAR": "TEXT"},
     traps=True,
+    wide_sums=True,
 )
 SPARK: Dialect = _Spark(
     "spark",

@@ -17,8 +17,8 @@ from barrow.engines.base import Columns, flat_groups, refuse_unknown
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.errors import ParameterError
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Unknown, only_in_python
-from barrow.spaces.records import Ball, Cells, Formula, Inside, Labels, Outside, Reached, Rows, Turn
+from barrow.spaces.records import AxisCells, Ball, Formula, Inside, Labels, LatitudeRows, Outside, Reached, Turn
+from barrow.spaces.space import Floats, Unknown, only_in_python
 
 _WIDEST_BUCKET = 16
 _MOST_BUCKETS = 2**20
@@ -59,7 +59,7 @@ def encoding_for(space: Space, columns: Columns, unknown: Unknown, dialect: Dial
     refuse_unknown(columns, space, unknown)
     for part, group, reads in flat_groups(columns, space):
         formula = part.formula
-        ball = isinstance(formula, Cells) and formula.ball is not None
+        ball = isinstance(formula, AxisCells) and formula.ball is not None
         if reads != part.reads or (ball and len(group) > _MOST_BALL_DIMENSIONS):
             raise only_in_python(part.kind, reads)
         term = writer.part(formula, len(group))
@@ -101,9 +101,9 @@ class _Writer:
                 return self._turn(formula, x[0], y[0])
             case Reached():
                 return self._reached(formula, x[0], y[0])
-            case Rows():
+            case LatitudeRows():
                 return self._rows(formula, x, y)
-            case Cells(ball=ball):
+            case AxisCells(ball=ball):
                 return self._cells(formula, x, y) if ball is None else self._ball(formula, ball, x, y)
 
     def _late(self, formula: Inside, key: str) -> str:
@@ -115,7 +115,7 @@ class _Writer:
                 ids = np.array(list(known.values()), dtype=np.int64)
                 table = {"label": np.array(list(known), dtype=object), "id": ids}
                 key = self.dialect.as_text(key)
-            case Cells(ball=Ball(items=items)):
+            case AxisCells(ball=Ball(items=items)):
                 cells = np.flatnonzero(items >= 0)
                 table = {"cell": cells.astype(np.int64), "id": items[cells].astype(np.int64)}
             case _:
@@ -197,7 +197,7 @@ class _Writer:
 
         return search(0, len(thresholds))
 
-    def _rows(self, earth: Rows, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
+    def _rows(self, earth: LatitudeRows, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
         (south, west, north, east), rows = earth.box, earth.rows
         moves = list(x)
         if self.unknown == "nearest":
@@ -229,7 +229,7 @@ class _Writer:
             f"WHEN {a} > {self._number(-360.0)} THEN {a} + {turn} ELSE {zero} END"
         )
 
-    def _flat(self, cells: Cells, y: Sequence[str]) -> str:
+    def _flat(self, cells: AxisCells, y: Sequence[str]) -> str:
         """The number of the cell, row by row."""
         flat = ""
         for axis, at in zip(cells.axes, y, strict=True):
@@ -237,7 +237,7 @@ class _Writer:
             flat = f"({flat}) * {axis.cells} + {cell}" if flat else cell
         return flat
 
-    def _cells(self, cells: Cells, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
+    def _cells(self, cells: AxisCells, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
         flat = self._flat(cells, y)
         if cells.whole:
             flat = f"CASE WHEN {' AND '.join(f'floor({at}) = {at}' for at in y)} THEN {flat} END"
@@ -245,7 +245,7 @@ class _Writer:
         nearest = [self._clipped(at, axis.low, axis.high) for at, axis in zip(x, cells.axes, strict=True)]
         return nearest if self.unknown == "nearest" else list(x), f"CASE WHEN {inside} THEN {flat} END"
 
-    def _ball(self, cells: Cells, ball: Ball, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
+    def _ball(self, cells: AxisCells, ball: Ball, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
         moves = self._into_ball(ball, x) if self.unknown == "nearest" else list(x)
         # sqrt(d * d) = |d| and rounding never changes an order, so what a coordinate puts outside the ball is
         # outside; so nothing is squared that could overflow.

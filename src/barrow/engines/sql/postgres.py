@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from barrow.engines.base import Columns, wrong_source
-from barrow.engines.counts import PrivateTextError, quietly, refuse_gone
+from barrow.engines.counts import PrivateTextError, redact_errors, refuse_gone
 from barrow.engines.queries import GENERATED, VIEW, VIRTUAL, Selection, admit, missing_table, refuse_view
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import POSTGRES, Dialect, Table
@@ -147,10 +147,10 @@ class PostgresReader:
             cursor = self.connection.execute(f"SELECT * FROM {relation} LIMIT 0".replace("%", "%%"), {}, binary=True)
             return [(column.name, column.type_code) for column in cursor.description or ()]
 
-        found = guarded(ask)
-        named = dict(self.rows(_TYPES, [[oid for _, oid in found]]))
+        result = guarded(ask)
+        named = dict(self.rows(_TYPES, [[oid for _, oid in result]]))
         self.relation = relation
-        self.kinds = {name: _kind(str(named.get(oid, "other"))) for name, oid in found}
+        self.kinds = {name: _kind(str(named.get(oid, "other"))) for name, oid in result}
 
 
 @dataclass(frozen=True)
@@ -212,13 +212,13 @@ class PostgresEngine(SqlEngine[PostgresReader]):
             wrong = partial(
                 ParameterError, f"The setting {name} cannot be {value!r}.", allowed="a time", fix="timeout='10min'"
             )
-            quietly(partial(reader.rows, "SELECT set_config(%s, %s, true)", [name, value]), wrong)
+            redact_errors(partial(reader.rows, "SELECT set_config(%s, %s, true)", [name, value]), wrong)
 
     def _choose(self, reader: PostgresReader, source: Source, selection: Selection | None) -> None:
         """The table that is named, or the part of it that a query asks for that has passed."""
-        found = reader.rows(_RELATION, [])
-        seen = {f"{schema}.{table}": (schema, table, kind) for schema, table, kind, _ in found}
-        plain = sorted((row for row in found if row[3] is not None), key=lambda row: -row[3])  # the first schema wins
+        result = reader.rows(_RELATION, [])
+        seen = {f"{schema}.{table}": (schema, table, kind) for schema, table, kind, _ in result}
+        plain = sorted((row for row in result if row[3] is not None), key=lambda row: -row[3])  # the first schema wins
         seen |= {table: (schema, table, kind) for schema, table, kind, _ in plain}
         wanted = str(source.table) if selection is None else ".".join(selection.table)
         name = wanted if wanted in seen or selection is None else wanted.lower()
@@ -257,7 +257,7 @@ def _quoted(schema: str, table: str) -> str:
 
 def _kind(type_text: str) -> str:
     if type_text.startswith("timestamp"):
-        return "time"
+        return "instant" if type_text.endswith("with time zone") else "time"
     return _KINDS.get(type_text, "other")
 
 

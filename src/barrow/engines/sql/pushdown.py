@@ -8,39 +8,46 @@ it. The statements create nothing, so that a read-only replica will do: public t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from barrow.engines.advice import advise
-from barrow.engines.base import TIMES, Asked, Columns, Engine, check_columns, flat_groups
+from barrow.engines.base import TIMES, Columns, CountRequest, Engine, check_columns
+from barrow.engines.breakdown import Breakdown, Cell
 from barrow.engines.counts import (
     LOST,
     NOBODY,
+    SPLIT,
+    UNGROUPED,
+    UNTIMED,
     UNWEIGHED,
     CheckReport,
     Counts,
     Integers,
     PrivateTextError,
     Sampled,
-    found_users,
     known_items,
     merged,
-    quietly,
+    redact_errors,
     refuse_empty,
     refuse_states,
+    user_count,
 )
-from barrow.engines.sampling import Pool, RunSampler
+from barrow.engines.people import PeopleCounts, people_from_pieces
+from barrow.engines.sampling import RunSampler, SamplePool
 from barrow.engines.source import Source
-from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
-from barrow.engines.sql.encoding import Encoding, encoding_for
-from barrow.noise import Source as Randomness
-from barrow.numerics import MOST_WEIGHT
+from barrow.engines.sql.dialects import Dialect, Table
+from barrow.engines.sql.encoding import encoding_for
+from barrow.engines.sql.select_plan import SelectPlan, reading_of
+from barrow.engines.sql.summing import masses_of, summing
+from barrow.engines.sums import ItemSums, joined, sums_of_cells
+from barrow.noise import RandomSource as Randomness
 from barrow.spaces import Space
-from barrow.spaces.base import Unknown
+from barrow.spaces.space import Unknown
 
 PIECE = 2**17
 Shape = Literal["window", "join", "broadcast"]
@@ -86,100 +93,6 @@ class Reader(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class Reading:
-    """The views of one reading: values as they are, and coded by the space.
-
-    Attributes:
-        table: What stands after FROM and holds the records.
-        user: The expression for the user.
-        raw: The item columns as they are.
-        values: The item columns as numbers or labels.
-        encoding: The SQL of the space.
-        weight: The expression for how many records a row stands for, NULL if that is no whole number; None for one.
-        dialect: The SQL that is spoken.
-    """
-
-    table: str
-    user: str
-    raw: list[str]
-    values: list[str]
-    encoding: Encoding
-    weight: str | None
-    dialect: Dialect
-
-    def coded(self, carried: Mapping[str, str] | None = None) -> str:
-        """SELECT of u, the keys and the weight of each record; ``carried`` are further expressions by their names."""
-        e, more = self.encoding, dict(carried or {})
-        if self.weight is not None:
-            more["w"] = self.weight
-        inner = [f"{self.user} AS u", *_named("x", self.values), *(f"{sql} AS {alias}" for alias, sql in more.items())]
-        middle = ["u", *_named("y", e.moves), *more]
-        outer = ["u", *_named("k", e.keys), *more]
-        some = "" if self.weight is None else " WHERE w IS NULL OR w > 0"
-        return (
-            f"SELECT {', '.join(outer)} FROM (SELECT {', '.join(middle)} FROM "
-            f"(SELECT {', '.join(inner)} FROM {self.table}) AS q0) AS q1 {' '.join(e.joins)}{some}"
-        )
-
-    def users(self) -> str:
-        """SELECT of u, and of w where records have weights."""
-        plain = f"SELECT {self.user} AS u FROM {self.table}"
-        if self.weight is None:
-            return plain
-        return (
-            f"SELECT u, w FROM (SELECT {self.user} AS u, {self.weight} AS w FROM {self.table}) AS q0 "
-            "WHERE w IS NULL OR w > 0"
-        )
-
-    def total(self, over: str = "") -> str:
-        """The aggregate that counts records; ``over`` makes it one of a window."""
-        return f"COUNT(*){over}" if self.weight is None else self.dialect.sum_of("w", over)
-
-    @property
-    def keys(self) -> str:
-        """The names k0, k1, … of the keys."""
-        return ", ".join(f"k{i}" for i in range(len(self.encoding.keys)))
-
-
-def _named(letter: str, expressions: Sequence[str]) -> list[str]:
-    return [f"{sql} AS {letter}{i}" for i, sql in enumerate(expressions)]
-
-
-def reading_of(
-    table: str,
-    kinds: Mapping[str, str],
-    columns: Columns,
-    space: Space,
-    encoding: Encoding,
-    dialect: Dialect = DUCKDB,
-) -> Reading:
-    """The reading of some columns of ``table``, of these ``kinds``, as items of ``space``."""
-    name = dialect.identifier
-    values = []
-    for _, group, reads in flat_groups(columns, space):
-        numeric, use = reads.numbers, reads.moments
-        for x in group:
-            plain = dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x), kinds[x])
-            if use is not None and kinds[x] in TIMES:
-                plain = dialect.moment(dialect.micros(name(x), kinds[x]), use)
-            elif use is not None and kinds[x] == "text":
-                moment = dialect.moment(dialect.text_micros(dialect.as_text(name(x))), use)
-                plain = f"coalesce({plain}, {moment})" if numeric else f"coalesce({moment}, {plain})"
-            values.append(plain)
-    weight = None
-    if columns.weight is not None:
-        weight = _whole(dialect, dialect.number(name(columns.weight), kinds[columns.weight]))
-    user = dialect.user(name(columns.user), kinds[columns.user])
-    return Reading(table, user, [name(x) for x in columns.items], values, encoding, weight, dialect)
-
-
-def _whole(dialect: Dialect, x: str) -> str:
-    inside = f"{x} >= {dialect.number_literal(0.0)} AND {x} <= {dialect.number_literal(MOST_WEIGHT)}"
-    whole = f"CASE WHEN {dialect.floor(x)} = {x} THEN {dialect.as_whole(x)} END"
-    return f"CASE WHEN {inside} THEN {whole} END"
-
-
 class SqlEngine(Engine, Generic[R]):
     """Counts, samples and checks by statements in the dialect of an engine.
 
@@ -207,7 +120,7 @@ class SqlEngine(Engine, Generic[R]):
             with self._open(Source.of(source), None) as reader:
                 return reader.kinds
 
-        return quietly(look)
+        return redact_errors(look)
 
     def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
         """Refuse missing columns, wrong types and spaces that cannot be pushed down, from public facts only."""
@@ -217,97 +130,181 @@ class SqlEngine(Engine, Generic[R]):
             with self._looking(Source.of(source), columns) as reader:
                 check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
 
-        quietly(look)
+        redact_errors(look)
 
     @contextmanager
-    def _read(self, asked: Asked) -> Iterator[tuple[R, Reading]]:
-        with self._open(asked.source, asked.columns) as reader:
-            yield reader, self._reading(reader, asked)
+    def _read(self, request: CountRequest) -> Iterator[tuple[R, SelectPlan]]:
+        with self._open(request.source, request.columns) as reader:
+            yield reader, self._reading(reader, request)
 
-    def _count(self, asked: Asked) -> Counts:
+    def _count(self, request: CountRequest) -> Counts:
         def read() -> Counts:
-            with self._read(asked) as (reader, reading):
-                return self._counts(reader, reading, asked)
+            with self._read(request) as (reader, reading):
+                return self._counts(reader, reading, request)
 
-        return quietly(read)
+        return redact_errors(read)
 
-    def _sample(self, asked: Asked, samples: int, randomness: Randomness | None) -> Sampled:
+    def _count_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, Counts]:
+        named = replace(request, columns=only_asked(request.columns, breakdown))
+
+        def read() -> dict[Cell, Counts]:
+            with self._read(named) as (reader, reading):
+                if breakdown.labels:
+                    reader.table("groups", _groups(breakdown))
+                result: dict[Cell, Counts] = {}
+                for layer in breakdown.layers:
+                    answer = self._entries(reader, replace(reading, layer=layer), named)
+                    result |= breakdown.reports(layer, answer)
+                return {cell: result[cell] for cell in breakdown.cells}
+
+        return redact_errors(read)
+
+    def _sum(self, request: CountRequest) -> ItemSums:
+        def read() -> ItemSums:
+            with self._read(request) as (reader, reading):
+                answer = self._masses(reader, reading, request)
+                people = int(answer["people"].sum())
+                if not people:
+                    raise refuse_empty()
+                return joined(answer["item"], answer["value"], users=people)
+
+        return redact_errors(read)
+
+    def _sum_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, ItemSums]:
+        named = replace(request, columns=only_asked(request.columns, breakdown))
+
+        def read() -> dict[Cell, ItemSums]:
+            with self._read(named) as (reader, reading):
+                if breakdown.labels:
+                    reader.table("groups", _groups(breakdown))
+                result: dict[Cell, ItemSums] = {}
+                for layer in breakdown.layers:
+                    answer = self._masses(reader, replace(reading, layer=layer), named, max(1, len(breakdown.labels)))
+                    result |= sums_of_cells(breakdown, layer, answer)
+                return {cell: result[cell] for cell in breakdown.cells}
+
+        return redact_errors(read)
+
+    def _masses(self, reader: R, reading: SelectPlan, request: CountRequest, groups: int = 1) -> dict[str, Any]:
+        """Columns item, value, g and s, and people of each cell; what cannot be counted is refused."""
+        answer = reader.arrays(self.summing(reader, reading))
+        spans = 1 if reading.layer is None else len(reading.layer.spans)
+        result = masses_of({k: v.astype(np.int64) for k, v in answer.items()}, groups, spans)
+        return {**result, "item": known_items(result["item"], request.space.default_item, request.unknown)}
+
+    def summing(self, reader: R, reading: SelectPlan) -> str:
+        """The statement of the sums; see :mod:`barrow.engines.sql.summing`."""
+        return summing(reading, f"({reading.coded(grouped=False)})", f"({reading.users()})", self._item(reading))
+
+    def _entries(self, reader: R, reading: SelectPlan, request: CountRequest) -> dict[str, Integers]:
+        """Columns item, m and c, and g and s of the cell; what cannot be counted is refused."""
+        answer = {name: column.astype(np.int64) for name, column in reader.arrays(self.counting(reading)).items()}
+        return known_entries(answer, request)
+
+    def _people(self, request: CountRequest) -> PeopleCounts:
+        def read() -> PeopleCounts:
+            with self._read(request) as (reader, reading):
+                pieces = reader.pieces(self.user_by_user(reading), PIECE)
+                return people_from_pieces(pieces, request.space.default_item, request.unknown)
+
+        return redact_errors(read)
+
+    def _sample(self, request: CountRequest, samples: int, randomness: Randomness | None) -> Sampled:
         def read() -> Sampled:
-            with self._read(asked) as (reader, reading):
-                return self._samples(reader, reading, asked, samples, randomness)
+            with self._read(request) as (reader, reading):
+                return self._samples(reader, reading, request, samples, randomness)
 
-        return quietly(read)
+        return redact_errors(read)
 
-    def _check(self, asked: Asked, examples: int) -> CheckReport:
+    def _check(self, request: CountRequest, examples: int) -> CheckReport:
         try:
-            with self._read(asked) as (reader, reading):
-                return self._report(reader, reading, asked, examples)
+            with self._read(request) as (reader, reading):
+                return self._report(reader, reading, request, examples)
         except PrivateTextError as trouble:
-            return CheckReport(problem=str(trouble), declared=asked.users)
+            return CheckReport(problem=str(trouble), declared=request.users)
 
-    def _reading(self, reader: R, asked: Asked) -> Reading:
-        columns, space = asked.columns, asked.space
-        encoding = encoding_for(space, columns, asked.unknown, self.dialect)
+    def _reading(self, reader: R, request: CountRequest) -> SelectPlan:
+        columns, space = request.columns, request.space
+        encoding = encoding_for(space, columns, request.unknown, self.dialect)
         check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
         for name, table in encoding.tables.items():
             reader.table(name, table)
         return reading_of(reader.relation, reader.forms, columns, space, encoding, self.dialect)
 
-    def _item(self, reading: Reading) -> str:
+    def _item(self, reading: SelectPlan) -> str:
         return self.dialect.as_whole(f"coalesce({reading.encoding.item}, {LOST})")
 
-    def _state(self, reading: Reading, otherwise: str, of: str = "") -> str:
+    def _state(self, reading: SelectPlan, otherwise: str, of: str = "") -> str:
         """What stands in place of what cannot be counted, below 0; and ``otherwise`` for everything else."""
-        nobody, unweighed, other = (self.dialect.as_whole(str(x)) for x in (NOBODY, UNWEIGHED, otherwise))
-        weights = "" if reading.weight is None else f" WHEN {of}w IS NULL THEN {unweighed}"
-        return f"CASE WHEN {of}u IS NULL THEN {nobody}{weights} ELSE {other} END"
+        whole, told = self.dialect.as_whole, reading.told
+        states = {NOBODY: f"{of}u IS NULL"}
+        states |= {} if reading.weight is None else {UNWEIGHED: f"{of}w IS NULL"}
+        states |= {UNTIMED: f"{of}s IS NULL"} if "s" in told else {}
+        states |= {UNGROUPED: f"{of}g IS NULL", SPLIT: "low < high"} if "g" in told else {}
+        cases = " ".join(f"WHEN {rule} THEN {whole(str(state))}" for state, rule in states.items())
+        return f"CASE {cases} ELSE {whole(otherwise)} END"
 
-    def counting(self, reading: Reading) -> str:
+    def counting(self, reading: SelectPlan) -> str:
         """One statement, entries (item, m, c); what cannot be counted comes in place of an item.
 
         Until the items are looked up it stands in place of m, so that nothing more is grouped by.
         """
-        d, keys, late = self.dialect, reading.keys, " ".join(reading.encoding.late_joins)
-        weight = "" if reading.weight is None else ", w"
-        steps = [f"coded AS ({reading.coded()})"]
-        if self.shape == "window":
-            size = self._state(reading, reading.total(" OVER (PARTITION BY u)"))
-            sized = f"SELECT {keys}{weight}, {size} AS m FROM coded"
-        else:
-            hint = "/*+ BROADCAST(sizes) */ " if self.shape == "broadcast" else ""
-            steps.append(f"sizes AS (SELECT u, {reading.total()} AS m FROM ({reading.users()}) AS q3 GROUP BY u)")
-            size = self._state(reading, "sizes.m", "coded.")
-            held = "" if reading.weight is None else ", coded.w AS w"
-            sized = f"SELECT {hint}{keys}{held}, {size} AS m FROM coded LEFT JOIN sizes ON coded.u = sizes.u"
-        steps.append(f"sized AS ({sized})")
+        d, keys, late = self.dialect, ", ".join([reading.keys, *reading.told]), " ".join(reading.encoding.late_joins)
+        steps = [f"coded AS ({reading.coded()})", f"sized AS ({self._sized(reading)})"]
         steps.append(f"counted AS (SELECT {keys}, m, {reading.total()} AS c FROM sized GROUP BY {keys}, m)")
         item = f"CASE WHEN m < 0 THEN {d.as_whole('m')} ELSE {self._item(reading)} END AS item"
         numbers = f"{d.as_whole('m')} AS m, {d.as_whole('coalesce(c, 0)')} AS c"
-        return f"WITH {', '.join(steps)} SELECT {item}, {numbers} FROM counted {late}"
+        told = "".join(f", {d.as_whole(f'coalesce({name}, 0)')} AS {name}" for name in reading.told)
+        return f"WITH {', '.join(steps)} SELECT {item}, {numbers}{told} FROM counted {late}"
 
-    def _counts(self, reader: R, reading: Reading, asked: Asked) -> Counts:
+    def _sized(self, reading: SelectPlan) -> str:
+        """SELECT of the keys, the weight, the cell, and in m the person's size or what is wrong with the record."""
+        told, weight = reading.told, [] if reading.weight is None else ["w"]
+        by = ", ".join(["u", *(x for x in told if x == "s")])
+        ends = "MIN(g){} AS low, MAX(g){} AS high"
+        if self.shape == "window":
+            table, total = "coded", reading.total(f" OVER (PARTITION BY {by})")
+            if "g" in told:
+                over = " OVER (PARTITION BY u)"
+                columns = ["u", reading.keys, *weight, *told, f"{total} AS total", ends.format(over, over)]
+                table, total = f"(SELECT {', '.join(columns)} FROM coded) AS q3", "total"
+            shown = [reading.keys, *weight, *told, f"{self._state(reading, total)} AS m"]
+            return f"SELECT {', '.join(shown)} FROM {table}"
+        hint, users = "/*+ BROADCAST(sizes) */ " if self.shape == "broadcast" else "", reading.users()
+        sizes = f"SELECT {by}, {reading.total()} AS m FROM ({users}) AS q3 GROUP BY {by}"
+        same = " AND ".join(f"coded.{x} = sizes.{x}" for x in by.split(", "))
+        joins = f"LEFT JOIN ({sizes}) AS sizes ON {same}"
+        if "g" in told:
+            joins += (
+                f" LEFT JOIN (SELECT u, {ends.format('', '')} FROM ({users}) AS q4 GROUP BY u) AS q5 ON coded.u = q5.u"
+            )
+        shown = [reading.keys, *(f"coded.{name} AS {name}" for name in [*weight, *told])]
+        shown.append(f"{self._state(reading, 'sizes.m', 'coded.')} AS m")
+        return f"SELECT {hint}{', '.join(shown)} FROM coded {joins}"
+
+    def _counts(self, reader: R, reading: SelectPlan, request: CountRequest) -> Counts:
         entries = reader.arrays(self.counting(reading))
         item, size, count = (entries[x].astype(np.int64) for x in ("item", "m", "c"))
-        return counts_of(item, size, count, asked.space, asked.unknown)
+        return counts_of(item, size, count, request.space, request.unknown)
 
     def _samples(
-        self, reader: R, reading: Reading, asked: Asked, samples: int, randomness: Randomness | None
+        self, reader: R, reading: SelectPlan, request: CountRequest, samples: int, randomness: Randomness | None
     ) -> Sampled:
-        sampler, pooled = RunSampler(samples, randomness), Pool()
+        sampler, pooled = RunSampler(samples, randomness), SamplePool()
         for piece in reader.pieces(self.user_by_user(reading), PIECE):
             pooled.check()
             item, new = piece["item"].astype(np.int64), piece["fresh"] == 1
-            drawn = sampler.draw(new, piece["m"].astype(np.int64), piece["c"].astype(np.int64))
-            pooled.add(item, drawn)
+            sample = sampler.draw(new, piece["m"].astype(np.int64), piece["c"].astype(np.int64))
+            pooled.add(item, sample)
         pooled.check()
         if not sampler.users:
             raise refuse_empty()
-        asked.check_found(sampler.users)
+        request.check_users(sampler.users)
         sampler.finish()
-        items, counts = pooled.drawn(asked.unknown, asked.space.default_item)
-        return asked.sampled(items, counts, samples=samples, found=sampler.users, private=sampler.private)
+        items, counts = pooled.totals(request.unknown, request.space.default_item)
+        return request.sampled(items, counts, samples=samples, users=sampler.users, private=sampler.private)
 
-    def user_by_user(self, reading: Reading, *, ordered: bool = True) -> str:
+    def user_by_user(self, reading: SelectPlan, *, ordered: bool = True) -> str:
         """Rows (fresh, item, c, m), user by user; of a user only "is this the first row" comes out.
 
         Without ``ordered`` they come user by user within each partition only.
@@ -324,8 +321,8 @@ class SqlEngine(Engine, Generic[R]):
             + (" ORDER BY u, item" if ordered else "")
         )
 
-    def _report(self, reader: R, reading: Reading, asked: Asked, examples: int) -> CheckReport:
-        columns = asked.columns
+    def _report(self, reader: R, reading: SelectPlan, request: CountRequest, examples: int) -> CheckReport:
+        columns = request.columns
         d, raw = self.dialect, [f"raw{i}" for i in range(len(reading.raw))]
         # Moments as texts: Python knows none before the year 1 or after 9999.
         kinds = [reader.kinds.get(name) in TIMES for name in columns.items]
@@ -340,7 +337,7 @@ class SqlEngine(Engine, Generic[R]):
             f"SELECT COUNT(*), coalesce(SUM({d.flag('u IS NULL')}), 0), coalesce(SUM(lost), 0), coalesce(SUM(bad), 0) "
             f"FROM ({judged}) AS q5"
         )[0]
-        found, smallest, largest = reader.rows(
+        result, smallest, largest = reader.rows(
             "SELECT COUNT(*), coalesce(MIN(m), 0), coalesce(MAX(m), 0) FROM "
             f"(SELECT {reading.total()} AS m FROM ({reading.users()}) AS q6 WHERE u IS NOT NULL GROUP BY u) AS q7"
         )[0]
@@ -349,17 +346,37 @@ class SqlEngine(Engine, Generic[R]):
         )
         return CheckReport(
             rows=int(rows),
-            users=int(found),
+            users=int(result),
             null_users=int(nulls),
             lost_items=int(lost),
             smallest=int(smallest),
             largest=int(largest),
             examples=tuple(dict(zip(columns.items, row, strict=True)) for row in lost_rows[:examples]),
-            declared=asked.users,
-            lost_is_fine=asked.unknown == "default",
+            declared=request.users,
+            lost_is_fine=request.unknown == "default",
             bad_weights=int(bad),
-            advice=advise([tuple(row) for row in lost_rows], columns, asked.space),
+            advice=advise([tuple(row) for row in lost_rows], columns, request.space),
         )
+
+
+def only_asked(columns: Columns, breakdown: Breakdown) -> Columns:
+    """The columns without those that tell nothing apart."""
+    group = columns.group if breakdown.labels else None
+    return Columns(columns.user, columns.items, columns.weight, group, columns.time if breakdown.timed else None)
+
+
+def _groups(breakdown: Breakdown) -> Table:
+    """The public table of groups."""
+    labels = np.array(breakdown.labels, dtype=object)
+    return {"label": labels, "id": np.arange(len(labels), dtype=np.int64)}
+
+
+def known_entries(answer: dict[str, Integers], request: CountRequest) -> dict[str, Integers]:
+    """Entries with the cells that they belong to and known items, or the refusal of what cannot be counted."""
+    refuse_states(answer["item"])
+    nowhere = np.zeros(len(answer["item"]), dtype=np.int64)
+    known = known_items(answer["item"], request.space.default_item, request.unknown)
+    return {"g": nowhere, "s": nowhere, **answer, "item": known}
 
 
 def counts_of(
@@ -374,5 +391,5 @@ def counts_of(
     if not len(item):
         raise refuse_empty()
     refuse_states(item)
-    found = found_users(size, count) if users is None else users
-    return merged(known_items(item, space.default_item, unknown), size, count, users=found)
+    result = user_count(size, count) if users is None else users
+    return merged(known_items(item, space.default_item, unknown), size, count, users=result)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.channel import Channel
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 GAP = 0.1
 """The updates stop when no histogram is more than e^0.1 times as likely."""
@@ -64,19 +64,19 @@ def bayesian_update(
     fit = _Likelihood(channel, reports)
     histogram = np.full(channel.items, 1.0 / channel.items) if start is None else _positive(start, channel.items)
     here = fit.at(histogram)
-    found, updates = [here.value], 0
+    results, updates = [here.value], 0
     while fit.gap(here) > gap and updates < most_updates:
         one = fit.at(here.updated)
         two = fit.at(one.updated)
         updates += 2
         leap = fit.at(_leap(here.histogram, one.histogram, two.histogram))
         here = leap if leap.value >= two.value else two
-        found.append(here.value)
-    return BayesianFit(here.histogram, updates, tuple(found), fit.gap(here))
+        results.append(here.value)
+    return BayesianFit(here.histogram, updates, tuple(results), fit.gap(here))
 
 
 @dataclass(frozen=True, eq=False)
-class _Point:
+class _Iterate:
     """A histogram, its log-likelihood, and the factors of its update."""
 
     histogram: Floats
@@ -101,14 +101,14 @@ class _Likelihood:
                 fix="check that the counts are in the order of the randomiser's labels",
             )
 
-    def at(self, histogram: Floats) -> _Point:
+    def at(self, histogram: Floats) -> _Iterate:
         expected = self._channel.forward(histogram)[self._some]
         ratio = np.zeros(self._channel.reports)
         ratio[self._some] = self._shares / expected
         value = self._total * float((self._shares * np.log(expected)).sum())
-        return _Point(histogram, value, self._channel.backward(ratio))
+        return _Iterate(histogram, value, self._channel.backward(ratio))
 
-    def gap(self, point: _Point) -> float:
+    def gap(self, point: _Iterate) -> float:
         return self._total * max(0.0, float(point.factors.max()) - 1.0)
 
 

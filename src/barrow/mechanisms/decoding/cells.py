@@ -12,12 +12,12 @@ from functools import lru_cache
 import numpy as np
 
 from barrow.mechanisms.decoding.grid import nearest_in_simplex
-from barrow.mechanisms.decoding.screened import GAMMA, Blocks, CellNoise, moved, screened_line, screened_map
+from barrow.mechanisms.decoding.screened import GAMMA, CellNoise, ScreenBlocks, moved, screened_line, screened_map
 from barrow.mechanisms.decoding.tree import decode, edge_values
 from barrow.spaces import Space, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces.augmented import base_space
 from barrow.spaces.nearness import coordinates
-from barrow.spaces.one_more import base_space
+from barrow.spaces.space import Floats
 
 _LEAST = 1e-3
 """Where less is left to the other items it hardly matters how they share it."""
@@ -48,12 +48,12 @@ def inner_decoder(space: Space) -> Callable[[Floats, CellNoise], Floats]:
     if space.items == 1:
         return lambda values, noise: nearest_in_simplex(values)
     if space.geometry.on_line:
-        runs = Blocks.dyadic(space.items)
+        runs = ScreenBlocks.dyadic(space.items)
         return lambda values, noise: screened_line(values, runs, noise)
     if space.geometry.has_tree:
         return _along_tree(space)
     if space.geometry.has_map or space.geometry.parts or space.geometry.places is not None:
-        blocks = Blocks.halved(coordinates(space))
+        blocks = ScreenBlocks.halved(coordinates(space))
         return lambda values, noise: screened_map(space, values, blocks, noise)
     return lambda values, noise: nearest_in_simplex(values)
 
@@ -86,5 +86,5 @@ def without_added(values: Floats, added: int, decode: Callable[[Floats, float], 
     own = own / max(1.0, float(own.sum()))
     left = max(0.0, 1.0 - float(own.sum()))
     times = 1.0 / max(left, _LEAST)
-    found = np.maximum(decode(values[:-added] * times, times), 0.0)
-    return np.append(found * (left / found.sum()), own)
+    result = np.maximum(decode(values[:-added] * times, times), 0.0)
+    return np.append(result * (left / result.sum()), own)

@@ -24,13 +24,13 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _HALVINGS = 40
 MOST_STEPS = 3000
 
 
-class _Point(NamedTuple):
+class _DualPoint(NamedTuple):
     """Where a descent is: the dual, its mixture, and what the objective is above its minimum by."""
 
     v: Floats
@@ -112,16 +112,16 @@ class EntropicDual:
         weights = np.maximum(best.weights, 0.0)
         return EntropicFit(weights / weights.sum(), best.v, best.gap, steps)
 
-    def _round(self, here: Floats, strength: float, enough: float, most: int) -> tuple[_Point, int]:
+    def _round(self, here: Floats, strength: float, enough: float, most: int) -> tuple[_DualPoint, int]:
         """Steps in the units of where it begins: the best point found, and how many steps there were."""
         units = self.units(strength, self.forward(self._dual(here, strength)[1]))
-        last = best = _Point(here, here, math.inf)
+        last = best = _DualPoint(here, here, math.inf)
 
         def objective(x: Floats) -> tuple[float, Floats]:
             nonlocal last
             v = units * x
             value, weights, gradient = self._dual(v, strength)
-            last = _Point(v, weights, self.gap(gradient, units, strength))
+            last = _DualPoint(v, weights, self.gap(gradient, units, strength))
             return value / strength, gradient * (units / strength)
 
         def near_enough() -> bool:
@@ -186,14 +186,14 @@ def descend(
         length = 1.0 if past.known else min(1.0, 1.0 / float(np.sqrt(-slope)))
         for _ in range(_HALVINGS):
             ahead = x + length * direction
-            found, turned = objective(ahead)
-            if found <= value + 1e-4 * length * slope:
+            result, turned = objective(ahead)
+            if result <= value + 1e-4 * length * slope:
                 break
             length /= 2.0
         else:
             return step  # rounding hides any further descent
         past.add(ahead - x, turned - gradient)
-        x, value, gradient = ahead, found, turned
+        x, value, gradient = ahead, result, turned
         if enough():
             return step
     return most

@@ -21,8 +21,8 @@ from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding.entropic import EntropicDual, inner
 from barrow.mechanisms.decoding.graph_scales import GraphScales, graph_scales
-from barrow.spaces.base import Floats
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.space import Floats
 from barrow.transport.graph_flow import nearest_flow
 
 HOW = ("auto", "smooth", "nearest")
@@ -116,9 +116,9 @@ class GraphDecoder:
     def nearest(self, values: ArrayLike) -> Floats:
         """The nearest histogram along the graph: W1_G from the truth is at most twice the noise's (to 2%)."""
         g = self.graph
-        found = nearest_flow(g.nodes, g.tails, g.heads, g.lengths, self.checked(values), self.weights)
-        kept = found.kept
-        return np.full(self.items, 1.0 / self.items) if kept is None else np.asarray(kept)
+        result = nearest_flow(g.nodes, g.tails, g.heads, g.lengths, self.checked(values), self.weights)
+        remainder = result.remainder
+        return np.full(self.items, 1.0 / self.items) if remainder is None else np.asarray(remainder)
 
     def checked(self, values: ArrayLike) -> Floats:
         """The values, one for each node, moved to the sum 1."""
@@ -161,19 +161,19 @@ class GraphDecoder:
             ratio = inner(fit.dual, dual.covaried(fit.dual)) / max(1, self.graph.nodes - 1)
             return GraphMap(fit.weights, strength, ratio, steps, fit.dual)
 
-        found = attempt(_USUAL / self.typical_scale)
+        result = attempt(_USUAL / self.typical_scale)
         high = _HIGH if self.graph.nodes <= _MANY_NODES else _HIGH_OF_MANY
-        weaker = found.discrepancy > high
+        weaker = result.discrepancy > high
         for _ in range(_MOST_CHANGES):
-            if (not weaker and found.discrepancy > _LOW) or (weaker and found.discrepancy <= high):
+            if (not weaker and result.discrepancy > _LOW) or (weaker and result.discrepancy <= high):
                 break
             # The residual is C v, which another strength changes little: its dual is a good beginning.
-            after = attempt(found.strength * (0.5 if weaker else math.sqrt(2.0)), found.dual)
+            after = attempt(result.strength * (0.5 if weaker else math.sqrt(2.0)), result.dual)
             # Weaker entropy must pay, or what is left is noise that no histogram explains; stronger must stay low.
-            if after.discrepancy > (0.95 * found.discrepancy if weaker else _LOW):
+            if after.discrepancy > (0.95 * result.discrepancy if weaker else _LOW):
                 break
-            found = after
-        return found
+            result = after
+        return result
 
 
 @dataclass(frozen=True, eq=False)

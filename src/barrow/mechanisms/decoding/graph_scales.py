@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow.spaces.base import Floats, Ids
 from barrow.spaces.neighbours import NeighbourGraph
+from barrow.spaces.space import Floats, Ids
 
 _FEWEST = 3
 _MOST_SCALES = 40
@@ -63,10 +63,10 @@ class GraphScales:
 
     def gather(self, scores: Floats) -> Floats:
         """The mean score of each bump, from scores of the items: the transpose of :meth:`spread`."""
-        found = [scores]
+        results = [scores]
         for step in self._turned:
-            found.append(step @ found[-1])
-        return np.concatenate([*found, [scores.mean()]])
+            results.append(step @ results[-1])
+        return np.concatenate([*results, [scores.mean()]])
 
     @cached_property
     def _turned(self) -> tuple[Any, ...]:
@@ -165,7 +165,7 @@ class _Level:
         )
         matrix = heavy.sparse.coo_array(both, shape=(self.nodes, self.nodes)).tocsr()
         starts, heads, lengths = matrix.indptr.tolist(), matrix.indices.tolist(), matrix.data.tolist()
-        piece, off, made = [-1] * self.nodes, [0.0] * self.nodes, 0
+        piece, off, built = [-1] * self.nodes, [0.0] * self.nodes, 0
         for node in range(self.nodes):
             if piece[node] >= 0:
                 continue
@@ -178,9 +178,9 @@ class _Level:
                 elif far < length * (1.0 - 1e-9):
                     taken, length = head, far
             if free >= 0:
-                piece[node] = piece[free] = made
+                piece[node] = piece[free] = built
                 off[node] = off[free] = nearest / 2.0
-                made += 1
+                built += 1
             else:
                 piece[node], off[node] = piece[taken], length / 2.0
         return np.array(piece), np.array(off)

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding.entropic import MOST_STEPS, EntropicDual, EntropicFit
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _MOST_HALVINGS = 14
 _ON_THE_WAY = 0.05
@@ -89,7 +89,7 @@ def discrepancy_map(
             break
     least = min(ratio for _, ratio, _ in tried)
     enough = allowed if least <= allowed else 1.05 * least
-    strength, _, v = next(found for found in tried if found[1] <= enough)
+    strength, _, v = next(result for result in tried if result[1] <= enough)
     return _decoded(smoother.fit(strength, tolerance, v), strength)
 
 
@@ -181,6 +181,6 @@ def nearest_in_simplex(values: ArrayLike) -> Floats:
     falling = np.sort(shifted)[::-1]
     excess = np.cumsum(falling) - 1.0
     number = np.arange(1, given.size + 1)
-    kept = int(np.flatnonzero(falling * number > excess)[-1]) + 1
-    found = np.maximum(shifted - excess[kept - 1] / kept, 0.0)
-    return np.asarray(found / found.sum())
+    count = int(np.flatnonzero(falling * number > excess)[-1]) + 1
+    result = np.maximum(shifted - excess[count - 1] / count, 0.0)
+    return np.asarray(result / result.sum())

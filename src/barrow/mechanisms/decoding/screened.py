@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.spaces import Space
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 from barrow.transport.graph_flow import near_pairs, nearest_flow
 
 GAMMA = 0.02
@@ -59,7 +59,7 @@ class CellNoise:
 
 
 @dataclass(frozen=True, eq=False)
-class Blocks:
+class ScreenBlocks:
     """Nested blocks of cells; everything is public.
 
     Attributes:
@@ -71,65 +71,65 @@ class Blocks:
     sizes: tuple[Floats, ...]
 
     @staticmethod
-    def of(parents: list[Ids], cells: int) -> Blocks:
+    def of(parents: list[Ids], cells: int) -> ScreenBlocks:
         """From the parents of each level."""
         sizes: list[Floats] = [np.ones(cells)]
         for above in parents:
             sizes.append(np.asarray(np.bincount(above, sizes[-1]), dtype=np.float64))
-        return Blocks(tuple(parents), tuple(sizes))
+        return ScreenBlocks(tuple(parents), tuple(sizes))
 
     @staticmethod
-    def dyadic(cells: int) -> Blocks:
+    def dyadic(cells: int) -> ScreenBlocks:
         """Runs of 1, 2, 4, … cells.
 
-        >>> [sizes.tolist() for sizes in Blocks.dyadic(5).sizes]
+        >>> [sizes.tolist() for sizes in ScreenBlocks.dyadic(5).sizes]
         [[1.0, 1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 1.0], [4.0, 1.0], [5.0]]
         """
         parents, count = [], cells
         while count > 1:
             parents.append(np.arange(count) // 2)
             count = -(-count // 2)
-        return Blocks.of(parents, cells)
+        return ScreenBlocks.of(parents, cells)
 
     @staticmethod
-    def halved(places: Floats) -> Blocks:
+    def halved(places: Floats) -> ScreenBlocks:
         """Quarters of quarters: items are halved along their longest side again and again, those at one place together.
 
         >>> grid = np.stack(np.meshgrid([0.0, 1.0, 2.0, 3.0], [0.0, 1.0]), axis=-1).reshape(-1, 2)
-        >>> [sizes.tolist() for sizes in Blocks.halved(grid).sizes]
+        >>> [sizes.tolist() for sizes in ScreenBlocks.halved(grid).sizes]
         [[1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0], [8.0]]
         """
         cells, quarters = len(places), places.shape[1] > 1
-        found = [np.zeros(cells, dtype=np.int64)]
-        while int(found[-1].max()) + 1 < cells:
-            finer = _halves(found[-1], places)
-            found.append(_halves(finer, places) if quarters else finer)
-        found[-1] = np.arange(cells)
+        results = [np.zeros(cells, dtype=np.int64)]
+        while int(results[-1].max()) + 1 < cells:
+            finer = _halves(results[-1], places)
+            results.append(_halves(finer, places) if quarters else finer)
+        results[-1] = np.arange(cells)
         parents = []
-        for fine, coarse in itertools.pairwise(reversed(found)):
+        for fine, coarse in itertools.pairwise(reversed(results)):
             above = np.zeros(int(fine.max()) + 1, dtype=np.int64)
             above[fine] = coarse
             parents.append(above)
-        return Blocks.of(parents, cells)
+        return ScreenBlocks.of(parents, cells)
 
     def sums(self, values: Floats) -> list[Floats]:
         """The sums over the blocks of each level."""
-        found = [np.asarray(values, dtype=np.float64)]
+        results = [np.asarray(values, dtype=np.float64)]
         for above in self.parents:
-            found.append(np.asarray(np.bincount(above, found[-1]), dtype=np.float64))
-        return found
+            results.append(np.asarray(np.bincount(above, results[-1]), dtype=np.float64))
+        return results
 
     def below(self, marks: list[Marks]) -> list[Marks]:
         """Whether a block of a lower level inside each one is marked."""
-        found = [np.zeros(len(marks[0]), dtype=bool)]
+        results = [np.zeros(len(marks[0]), dtype=bool)]
         for level, above in enumerate(self.parents):
             inside = np.zeros(len(marks[level + 1]), dtype=bool)
-            inside[above[marks[level] | found[-1]]] = True
-            found.append(inside)
-        return found
+            inside[above[marks[level] | results[-1]]] = True
+            results.append(inside)
+        return results
 
 
-def kept_cells(values: Floats, blocks: Blocks, noise: CellNoise) -> Marks:
+def screened_cells(values: Floats, blocks: ScreenBlocks, noise: CellNoise) -> Marks:
     """Which cells are kept: those of blocks that stand out of the noise, at the finest scale that shows them.
 
     A block is active if its sum exceeds what noise alone reaches in some block of its level with about 2 %; the whole
@@ -143,22 +143,22 @@ def kept_cells(values: Floats, blocks: Blocks, noise: CellNoise) -> Marks:
         active.append(total > noise.reached(size, chance))
     active[top][:] = True
     inside = blocks.below(active)
-    kept = _spread(blocks, [here & ~finer for here, finer in zip(active, inside, strict=True)])
-    left, counts = blocks.sums(np.where(kept, 0.0, values)), blocks.sums((~kept).astype(np.float64))
+    marks = _spread(blocks, [here & ~finer for here, finer in zip(active, inside, strict=True)])
+    left, counts = blocks.sums(np.where(marks, 0.0, values)), blocks.sums((~marks).astype(np.float64))
     rest = [
         here & finer & (number > 1.0) & (total > REST * noise.deviation * np.sqrt(number))
         for here, finer, total, number in zip(active, inside, left, counts, strict=True)
     ]
     # Coarse first: what an outer block keeps is no longer left to those inside, which can only keep parts of it again.
-    return np.asarray(kept | _spread(blocks, rest))
+    return np.asarray(marks | _spread(blocks, rest))
 
 
-def _spread(blocks: Blocks, marks: list[Marks]) -> Marks:
+def _spread(blocks: ScreenBlocks, marks: list[Marks]) -> Marks:
     """Whether a cell lies in a marked block of any level."""
-    found = marks[-1]
+    result = marks[-1]
     for level in range(len(blocks.parents) - 1, -1, -1):
-        found = marks[level] | found[blocks.parents[level]]
-    return found
+        result = marks[level] | result[blocks.parents[level]]
+    return result
 
 
 def _halves(block: Ids, places: Floats) -> Ids:
@@ -176,38 +176,40 @@ def _halves(block: Ids, places: Floats) -> Ids:
     return np.asarray(np.unique(2 * block + upper, return_inverse=True)[1], dtype=np.int64)
 
 
-def screened_line(values: Floats, blocks: Blocks, noise: CellNoise) -> Floats:
+def screened_line(values: Floats, blocks: ScreenBlocks, noise: CellNoise) -> Floats:
     """The histogram of cells in a row: an isotonic regression of the running sums of the cells that are kept.
 
     >>> noise = CellNoise(0.001)
-    >>> screened_line(np.array([0.6, 0.0005, -0.0005, 0.4]), Blocks.dyadic(4), noise).round(3).tolist()
+    >>> screened_line(np.array([0.6, 0.0005, -0.0005, 0.4]), ScreenBlocks.dyadic(4), noise).round(3).tolist()
     [0.6, 0.0, 0.0, 0.4]
     """
-    kept = np.flatnonzero(kept_cells(values, blocks, noise))
-    found = np.zeros(len(values))
-    if len(kept) == 1:
-        found[kept] = 1.0
-        return found
-    running = np.cumsum(moved(values[kept]))[:-1]
+    indices = np.flatnonzero(screened_cells(values, blocks, noise))
+    result = np.zeros(len(values))
+    if len(indices) == 1:
+        result[indices] = 1.0
+        return result
+    running = np.cumsum(moved(values[indices]))[:-1]
     limit = np.clip(heavy.optimize.isotonic_regression(running).x, 0.0, 1.0)
-    found[kept] = np.diff(limit, prepend=0.0, append=1.0)
-    return found
+    result[indices] = np.diff(limit, prepend=0.0, append=1.0)
+    return result
 
 
-def screened_map(space: Space, values: Floats, blocks: Blocks, noise: CellNoise) -> Floats:
+def screened_map(space: Space, values: Floats, blocks: ScreenBlocks, noise: CellNoise) -> Floats:
     """The histogram on the cells that are kept, nearest to their values by the cheapest flow between near items."""
-    kept = np.flatnonzero(kept_cells(values, blocks, noise))
-    found, whole = np.zeros(len(values)), moved(values[kept])
+    indices = np.flatnonzero(screened_cells(values, blocks, noise))
+    result, whole = np.zeros(len(values)), moved(values[indices])
     if (whole >= 0.0).all() or len(values) > _MOST_FLOW:
-        found[kept] = nearest_in_simplex(whole)
-        return found
+        result[indices] = nearest_in_simplex(whole)
+        return result
     tails, heads, nodes, lengths = near_pairs(space)
     at = np.zeros(nodes)
-    at[kept] = whole
-    homes = heavy.sparse.csr_array((np.ones(len(kept)), (np.arange(len(kept)), kept)), shape=(len(kept), nodes))
-    stays = nearest_flow(nodes, tails, heads, lengths, at, homes).kept
-    found[kept] = nearest_in_simplex(whole) if stays is None else stays
-    return found
+    at[indices] = whole
+    homes = heavy.sparse.csr_array(
+        (np.ones(len(indices)), (np.arange(len(indices)), indices)), shape=(len(indices), nodes)
+    )
+    stays = nearest_flow(nodes, tails, heads, lengths, at, homes).remainder
+    result[indices] = nearest_in_simplex(whole) if stays is None else stays
+    return result
 
 
 def moved(values: Floats) -> Floats:

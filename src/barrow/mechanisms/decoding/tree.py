@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding.tree_estimates import empirical_bayes, firsts, multipliers, running, spread, top_down
 from barrow.spaces import EdgeTree, Space, edge_tree
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 HOW = ("auto", "nearest", "top_down", "empirical_bayes")
 DISTRIBUTIONS = ("laplace", "gaussian")
@@ -217,8 +217,8 @@ def nearest_on_tree(tree: EdgeTree, costs: Floats, targets: Floats) -> Floats:
     zero = np.zeros(len(at_root))
     ends = _Segments(owners[at_root], zero, zero, lone[at_root], np.ones(len(zero), dtype=bool))
     segments, before, _ = _fill(_Segments.join(segments, ends), np.ones(1))
-    found = np.bincount(segments.item, before, minlength=tree.items)
-    return np.asarray(found / found.sum())
+    result = np.bincount(segments.item, before, minlength=tree.items)
+    return np.asarray(result / result.sum())
 
 
 def _fill(segments: _Segments, amounts: Floats) -> tuple[_Segments, Floats, Floats]:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.spaces import EdgeTree
-from barrow.spaces.base import Floats, Ids
+from barrow.spaces.space import Floats, Ids
 
 _FAR = 16.0
 """Values beyond so many scales of the noise are left as they are."""
@@ -87,11 +87,11 @@ def project(values: Floats, variances: Floats, begins: Ids, totals: Floats) -> F
     if not len(values):
         return values.astype(np.float64)
     group = spread(begins, len(values))
-    found = np.maximum(values + multipliers(values, variances, begins, totals)[group] * variances, 0.0)
+    result = np.maximum(values + multipliers(values, variances, begins, totals)[group] * variances, 0.0)
     # What rounding left is put where the mass is.
-    sums = np.add.reduceat(found, begins)
+    sums = np.add.reduceat(result, begins)
     factor = np.divide(totals, sums, out=np.zeros_like(sums), where=sums > 0.0)
-    return np.asarray(found * factor[group])
+    return np.asarray(result * factor[group])
 
 
 def best_below(tree: EdgeTree, targets: Floats, variances: Floats) -> tuple[Floats, Floats]:

@@ -15,15 +15,15 @@ from functools import cached_property
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.noise import Center, RoundedValues, Source, default_grid
+from barrow.noise import Center, RandomSource, RoundedValues, default_grid
 from barrow.noise.additive.hemisphere import rounded_hemisphere
 from barrow.noise.additive.values import checked_grid
 from barrow.numerics import Exact, float_down, float_up
-from barrow.privacy import Model, UserLevelRelease
-from barrow.privacy.definitions import positive
+from barrow.promises import Model, UserLevelRelease
+from barrow.promises.definitions import positive
 from barrow.queries import Quantised, Query
 from barrow.randomisers import exceeds_exp
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 MOST_ENTRIES = 4 * 10**6
 """Of the query's table: beyond, no enclosing ball is looked for."""
@@ -111,7 +111,7 @@ class BallNoise:
         grid = float(self.grid)
         return math.sqrt(float_up(self.length) ** 2 / self.dimension + grid * grid / 12.0)
 
-    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+    def draw(self, center: Center, source: RandomSource | None = None) -> RoundedValues:
         """One user's report: an unbiased estimate of ``center``, the user's exact answer."""
         vector = [center.exact_entry(j) - m for j, m in enumerate(self.middle)]
         return rounded_hemisphere(

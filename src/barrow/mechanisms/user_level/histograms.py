@@ -42,14 +42,14 @@ from barrow.mechanisms.user_level.levels import (
 from barrow.mechanisms.user_level.noise import axis_candidates
 from barrow.numerics import TABLE_BITS, Exact, float_down, float_up, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.privacy import GaussianNoise, KNormNoise, Model, UserLevelRelease
-from barrow.privacy.definitions import positive, probability
+from barrow.promises import GaussianNoise, KNormNoise, Model, UserLevelRelease
+from barrow.promises.definitions import positive, probability
 from barrow.queries import MultiscaleQuery, Query, tree_edges
-from barrow.queries.base import ClosedForm
 from barrow.queries.quantised import Quantised, relative_slack, row_norms
+from barrow.queries.query import ClosedForm
 from barrow.spaces import EdgeTree, Space, edge_names
-from barrow.spaces.base import Floats
-from barrow.spaces.one_more import base_space
+from barrow.spaces.augmented import base_space
+from barrow.spaces.space import Floats
 
 _UP = 1.0 + 2.0**-40
 _TURNS = 6
@@ -91,17 +91,17 @@ def user_level_histogram(
         raise ParameterError(
             f"The kind of histogram is {kind!r}.", allowed=", ".join(map(repr, USER_LEVEL)), fix="kind='cells'"
         )
-    asked = _Asked(space, budget, slack, users, noise, how)
+    request = _HistogramRequest(space, budget, slack, users, noise, how)
     with_others = USER_LEVEL[kind]
     if with_others is not None and (kind not in HISTOGRAMS or base_space(space) is not space):
-        return with_others(asked)
-    made = asked.at_worst(space, HISTOGRAMS[kind])
+        return with_others(request)
+    built = request.at_worst(space, HISTOGRAMS[kind])
     event = UserLevelRelease(budget, delta=slack, model=Model.CENTRAL)
-    return replace(made, noise=replace(_additive(made), event=event))
+    return replace(built, noise=replace(_additive(built), event=event))
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _HistogramRequest:
     """What a histogram is asked for with, but for its kind."""
 
     space: Space
@@ -128,26 +128,26 @@ class _Asked:
         alpha = self.budget
         best: HistogramNoise | None = None
         for _ in range(_TURNS):
-            made = kind.build(
+            built = kind.build(
                 NoiseTarget(space, alpha, slack, self.users, Model.CENTRAL, self.noise, self.how, None, None)
             )
-            rate, ratio = _rate_and_ratio(made)
+            rate, ratio = _rate_and_ratio(built)
             if rate * ratio <= limit:
-                if best is not None and made.noise.scale >= best.noise.scale:
+                if best is not None and built.noise.scale >= best.noise.scale:
                     return best
-                best = made
+                best = built
                 if rate * ratio >= limit * _MARGIN**2:
                     return best
-            target = limit / ratio * (1 if best is made else _MARGIN)
+            target = limit / ratio * (1 if best is built else _MARGIN)
             alpha = Fraction(gdp_epsilon_upper(float_down(target), float_down(slack))) * _MARGIN if slack else target
         if best is None:
             raise ParameterError(f"No alpha was found whose worst case is epsilon = {float(self.budget):g}.")
         return best
 
 
-def _rate_and_ratio(made: HistogramNoise) -> tuple[Fraction, Fraction]:
+def _rate_and_ratio(mechanism: HistogramNoise) -> tuple[Fraction, Fraction]:
     """Alpha (or mu), and B/ell: the product is the worst case."""
-    event = made.event
+    event = mechanism.event
     if isinstance(event, KNormNoise):
         return event.alpha, Fraction(1) if event.range_ratio is None else event.range_ratio
     if isinstance(event, GaussianNoise):
@@ -155,10 +155,10 @@ def _rate_and_ratio(made: HistogramNoise) -> tuple[Fraction, Fraction]:
     raise ParameterError("The histogram is not made by additive noise.", allowed="K-norm or Gaussian noise", fix="")
 
 
-def _additive(made: HistogramNoise) -> AdditiveNoise:
-    if not isinstance(made.noise, AdditiveNoise):
+def _additive(mechanism: HistogramNoise) -> AdditiveNoise:
+    if not isinstance(mechanism.noise, AdditiveNoise):
         raise ParameterError("The histogram is not made by additive noise.", allowed="additive noise", fix="")
-    return made.noise
+    return mechanism.noise
 
 
 def _weights(tree: EdgeTree, noise: str) -> tuple[int, ...]:
@@ -190,57 +190,59 @@ class LevelsKind(HistogramKind):
 LEVELS = LevelsKind()
 
 
-def _levels(asked: _Asked) -> HistogramNoise:
-    inner = base_space(asked.space)
+def _levels(request: _HistogramRequest) -> HistogramNoise:
+    inner = base_space(request.space)
     levels = levelled(inner)
-    weights = _weights(levels.tree, asked.noise)
+    weights = _weights(levels.tree, request.noise)
     query = weighted_masses(inner, levels.tree, weights, levels.order, lambda: levels.names, Fraction(1, PARTS))
-    return _along(LEVELS, asked, levels, query, PARTS / np.array(weights, dtype=np.float64)[levels.tree.depths])
+    return _along(LEVELS, request, levels, query, PARTS / np.array(weights, dtype=np.float64)[levels.tree.depths])
 
 
-def _edges(asked: _Asked) -> HistogramNoise:
+def _edges(request: _HistogramRequest) -> HistogramNoise:
     """EMD-DP's noise along the tree of the space inside, and on the added items."""
-    inner = base_space(asked.space)
+    inner = base_space(request.space)
     levels = Grouped(np.arange(inner.items), levelled_tree(inner), tuple)
-    return _along(TREE, asked, levels, tree_edges(inner), 1.0 / levels.tree.lengths)
+    return _along(TREE, request, levels, tree_edges(inner), 1.0 / levels.tree.lengths)
 
 
-def _along(kind: HistogramKind, asked: _Asked, levels: Grouped, query: Query, factors: Floats) -> HistogramNoise:
+def _along(
+    kind: HistogramKind, request: _HistogramRequest, levels: Grouped, query: Query, factors: Floats
+) -> HistogramNoise:
     """Noise on what lies below every edge, and on each added item, decoded along the tree."""
-    space, added, tree = asked.space, asked.added, levels.tree
-    whole, made = asked.noisy(query)
+    space, added, tree = request.space, request.added, levels.tree
+    whole, built = request.noisy(query)
     order = np.append(levels.order, np.arange(space.items - added, space.items))
     lengths = factors * tree.lengths
-    variances = (made.deviation * lengths) ** 2
+    variances = (built.deviation * lengths) ** 2
     factors = np.append(factors, _own_factors(whole))
 
     def inside(values: Floats, times: float) -> Floats:
         return decode(
-            tree, values * tree.lengths, how=asked.how, variances=variances * times**2, distribution=asked.noise
+            tree, values * tree.lengths, how=request.how, variances=variances * times**2, distribution=request.noise
         )
 
     def along(values: Floats) -> Floats:
-        found = np.empty(space.items)
-        found[order] = without_added(values * factors, added, inside)
-        return found
+        result = np.empty(space.items)
+        result[order] = without_added(values * factors, added, inside)
+        return result
 
-    return HistogramNoise(kind, whole, made, factors, along)
+    return HistogramNoise(kind, whole, built, factors, along)
 
 
-def _scales(asked: _Asked) -> HistogramNoise:
+def _scales(request: _HistogramRequest) -> HistogramNoise:
     """Densities of the space inside at several scales, and the added items."""
-    inside = asked.at_worst(base_space(asked.space), MULTISCALE)
-    query, added = inside.query, asked.added
+    inside = request.at_worst(base_space(request.space), MULTISCALE)
+    query, added = inside.query, request.added
     if not isinstance(query, MultiscaleQuery):
         raise ParameterError("The histogram is not made at several scales.", allowed="a multiscale query", fix="")
-    whole, made = asked.noisy(query)
-    method = "nearest" if asked.how == "nearest" else "smooth"
-    found = HistogramNoise(MULTISCALE, whole, made, np.append(inside.factors, _own_factors(whole)), np.asarray)
+    whole, built = request.noisy(query)
+    method = "nearest" if request.how == "nearest" else "smooth"
+    mechanism = HistogramNoise(MULTISCALE, whole, built, np.append(inside.factors, _own_factors(whole)), np.asarray)
 
     def across(values: Floats) -> Floats:
-        return map_of(query, found.matrix, values, deviation=made.deviation, method=method, added=added).weights
+        return map_of(query, mechanism.matrix, values, deviation=built.deviation, method=method, added=added).weights
 
-    return replace(found, decoder=across)
+    return replace(mechanism, decoder=across)
 
 
 def _own_factors(query: Query) -> Floats:
@@ -252,7 +254,7 @@ def with_added(query: Query, space: Space, p: float) -> Query:
     """``query`` on ``space``, whose last items were added to the query's space; only its range is ever asked for.
 
     Args:
-        query: A query without negative values on the innermost space.
+        query: A query without negative values on the base space.
         space: The space with the added items.
         p: The norm that noise is for: 1 or 2.
     """
@@ -296,7 +298,7 @@ def with_added(query: Query, space: Space, p: float) -> Query:
     )
 
 
-USER_LEVEL: dict[str, Callable[[_Asked], HistogramNoise] | None] = {
+USER_LEVEL: dict[str, Callable[[_HistogramRequest], HistogramNoise] | None] = {
     "levels": _levels,
     "tree": _edges,
     "multiscale": _scales,

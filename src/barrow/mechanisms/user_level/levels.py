@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.queries import Query
-from barrow.queries.base import ClosedForm
 from barrow.queries.quantised import Quantised
+from barrow.queries.query import ClosedForm
 from barrow.spaces import EdgeTree, Space, edge_names, edge_tree
-from barrow.spaces.base import Floats, Ids
-from barrow.spaces.edges import nested_edges
 from barrow.spaces.nearness import coordinates
+from barrow.spaces.space import Floats, Ids
+from barrow.spaces.tree_edges import nested_edges
 
 Integers = NDArray[np.int64]
 PARTS = 1000
@@ -56,9 +56,9 @@ def levelled_tree(space: Space) -> EdgeTree:
 
 def parts(values: Floats) -> tuple[int, ...]:
     """Whole numbers of 1 or more in about these proportions, with the sum 1,000."""
-    found = np.maximum(np.round(values / values.sum() * PARTS).astype(np.int64), 1)
-    found[int(np.argmax(found))] += PARTS - int(found.sum())
-    return tuple(int(x) for x in found)
+    result = np.maximum(np.round(values / values.sum() * PARTS).astype(np.int64), 1)
+    result[int(np.argmax(result))] += PARTS - int(result.sum())
+    return tuple(int(x) for x in result)
 
 
 def weighted_masses(
@@ -99,7 +99,7 @@ def weighted_masses(
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class LevelGroups:
     """The groups of one level: the edge above each, and the group of each item.
 
     Where a leaf hangs higher than the level, it is a group of its own.
@@ -109,16 +109,16 @@ class Cells:
     of_item: Integers
 
 
-def cells_of(tree: EdgeTree) -> list[Cells]:
+def cells_of(tree: EdgeTree) -> list[LevelGroups]:
     """The groups of items of each level, from the root downward."""
-    found = []
+    results = []
     for depth in range(len(tree.levels)):
         at = tree.owners.copy()
         while (deep := tree.depths[at] > depth).any():
             at = np.where(deep, tree.parents[at], at)
         edges, of_item = np.unique(at, return_inverse=True)
-        found.append(Cells(edges, of_item))
-    return found
+        results.append(LevelGroups(edges, of_item))
+    return results
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +198,8 @@ def _halves(group: Ids, places: Floats) -> list[Ids]:
 
 
 def _names(space: Space, order: Ids, tree: EdgeTree) -> tuple[str, ...]:
-    labels, found = space.labels, []
+    labels, results = space.labels, []
     for start, end in zip(tree.starts.tolist(), tree.ends.tolist(), strict=True):
         first, last = labels[order[start]], labels[order[end - 1]]
-        found.append(first if end == start + 1 else f"{first} to {last} ({end - start:,} items)")
-    return tuple(found)
+        results.append(first if end == start + 1 else f"{first} to {last} ({end - start:,} items)")
+    return tuple(results)

@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.decoding.tree_estimates import best_below, consistent, firsts, spread
 from barrow.mechanisms.frequency import whole_counts
-from barrow.mechanisms.user_level.levels import PARTS, Cells, Integers, cells_of, levelled_tree, parts
+from barrow.mechanisms.user_level.levels import PARTS, Integers, LevelGroups, cells_of, levelled_tree, parts
 from barrow.mechanisms.user_level.subsets import SubsetSelection, checked_counts
-from barrow.noise import Source, exact_multinomials, uniform_below
+from barrow.noise import RandomSource, exact_multinomials, uniform_below
 from barrow.noise.source import SeededSource, checked_source
 from barrow.numerics import Exact
-from barrow.privacy import Model, UserLevelRelease
+from barrow.promises import Model, UserLevelRelease
 from barrow.spaces import EdgeTree, Space, edge_tree
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 _POOL = 10**6
 """Items of the simulated pool: users draw theirs from it."""
@@ -51,8 +51,8 @@ class LocalSubsets:
         event: What one user's report is priced by.
 
     >>> from barrow.spaces import Clustered
-    >>> made = local_subsets(Clustered.grid(10, 10, r=0.05), "1.25", users=10**4, levels=True)
-    >>> made.name, made.weights
+    >>> built = local_subsets(Clustered.grid(10, 10, r=0.05), "1.25", users=10**4, levels=True)
+    >>> built.name, built.weights
     ('subset selection by levels', (598, 402))
     """
 
@@ -68,27 +68,27 @@ class LocalSubsets:
         return "subset selection" + (" by levels" if len(self.channels) > 1 else "")
 
     @cached_property
-    def cells(self) -> list[Cells]:
+    def cells(self) -> list[LevelGroups]:
         """The groups of each level."""
         if len(self.channels) > 1:
             return cells_of(levelled_tree(self.space))
         each = np.arange(self.space.items)
-        return [Cells(each, each)]
+        return [LevelGroups(each, each)]
 
-    def report(self, ids: ArrayLike, *, source: Source | None = None) -> SubsetReport:
+    def report(self, ids: ArrayLike, *, source: RandomSource | None = None) -> SubsetReport:
         """One user's report: one of the items, drawn uniformly, at one level, drawn by the public weights.
 
         >>> from barrow.spaces import Discrete
-        >>> made = local_subsets(Discrete(["a", "b", "c"]), 30, users=10)
-        >>> made.report([2, 2]).members
+        >>> built = local_subsets(Discrete(["a", "b", "c"]), 30, users=10)
+        >>> built.report([2, 2]).members
         (2,)
         """
         origin = checked_source(source)
         held = np.atleast_1d(self.space._ids(ids))
         held = held if held.size else np.array([self.space.default_item])
         item = int(held[int(uniform_below(np.array([held.size]), source=origin)[0])])
-        drawn = int(uniform_below(np.array([PARTS]), source=origin)[0])
-        level = int(np.searchsorted(np.cumsum(self.weights), drawn, side="right"))
+        sample = int(uniform_below(np.array([PARTS]), source=origin)[0])
+        level = int(np.searchsorted(np.cumsum(self.weights), sample, side="right"))
         group = int(self.cells[level].of_item[item])
         return SubsetReport(level, tuple(np.flatnonzero(self.channels[level].sets([group], source=origin)[0]).tolist()))
 
@@ -109,7 +109,7 @@ class LocalSubsets:
         masses = consistent(tree, targets, 1.0 / np.where(known, precision, 1.0 / _MISSING))
         return np.asarray(masses[tree.owners])
 
-    def simulate(self, held: ArrayLike, source: Source) -> Floats:
+    def simulate(self, held: ArrayLike, source: RandomSource) -> Floats:
         """The estimate from reports on items drawn from a pool in which each item occurs so often."""
         pool = checked_counts(held, self.space.items)
         chosen = exact_multinomials([self.users], [pool], source=source)[0]
@@ -173,40 +173,40 @@ def local_subsets(
         return LocalSubsets(space, users, (SubsetSelection(space.items, epsilon),), (PARTS,), priced)
     tree = levelled_tree(space)
     groups = cells_of(tree)
-    made = tuple(SubsetSelection(len(cells.edges), epsilon) for cells in groups)
+    built = tuple(SubsetSelection(len(cells.edges), epsilon) for cells in groups)
     uniform = np.full(space.items, 1.0 / space.items)
     costs = [
         float((tree.lengths[cells.edges] * np.sqrt(_variances(cells, each, uniform))).sum())
-        for cells, each in zip(groups, made, strict=True)
+        for cells, each in zip(groups, built, strict=True)
     ]
     # Least sum of B/sqrt(share).
-    return LocalSubsets(space, users, made, parts(np.array(costs) ** (2.0 / 3.0)), priced)
+    return LocalSubsets(space, users, built, parts(np.array(costs) ** (2.0 / 3.0)), priced)
 
 
 def consistent_variances(tree: EdgeTree, variances: Floats) -> Floats:
     """The variances of the least squares estimates below each edge, for independent values with these variances."""
     _, noise = best_below(tree, np.zeros(tree.edges), variances)
-    part, found = parts_of_groups(tree, noise), np.zeros(tree.edges)
+    part, result = parts_of_groups(tree, noise), np.zeros(tree.edges)
     for here in tree.levels:
         above = tree.parents[here]
-        total = np.where(above >= 0, found[above], 0.0)
+        total = np.where(above >= 0, result[above], 0.0)
         # What is missing to the total, whose error is independent, is dealt out in proportion to the variances.
-        found[here] = noise[here] * (1.0 - part[here]) + part[here] ** 2 * total
-    return found
+        result[here] = noise[here] * (1.0 - part[here]) + part[here] ** 2 * total
+    return result
 
 
 def parts_of_groups(tree: EdgeTree, values: Floats) -> Floats:
     """Each value as a part of the sum over the edges below the same edge."""
-    found = np.zeros(tree.edges)
+    result = np.zeros(tree.edges)
     for here in tree.levels:
         begins = firsts(tree.parents[here])
-        found[here] = values[here] / np.add.reduceat(values[here], begins)[spread(begins, len(here))]
-    return found
+        result[here] = values[here] / np.add.reduceat(values[here], begins)[spread(begins, len(here))]
+    return result
 
 
-def _variances(cells: Cells, channel: SubsetSelection, reference: Floats) -> Floats:
+def _variances(cells: LevelGroups, channel: SubsetSelection, reference: Floats) -> Floats:
     """Of one report: as if groups were independent before their sum was fixed to 1, which takes 1/c of it away."""
     count = len(cells.edges)
     masses = np.bincount(cells.of_item, weights=reference, minlength=count).astype(np.float64)
-    found = channel.variances(np.ones(count), masses) + masses * (1.0 - masses)
-    return np.asarray(found * (count / (count - 1.0)))
+    result = channel.variances(np.ones(count), masses) + masses * (1.0 - masses)
+    return np.asarray(result * (count / (count - 1.0)))

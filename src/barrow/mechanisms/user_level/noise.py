@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -27,14 +27,14 @@ from barrow.mechanisms.additive import (
     checked_model,
     wanted_norms,
 )
-from barrow.noise import Center, RoundedValues, Source, default_grid
+from barrow.noise import Center, RandomSource, RoundedValues, default_grid
 from barrow.noise.additive.polytope import Polytope, rounded_polytope
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower
-from barrow.privacy import Event, Model, UserLevelRelease
-from barrow.privacy.definitions import positive, probability
+from barrow.promises import Event, Model, UserLevelRelease
+from barrow.promises.definitions import positive, probability
 from barrow.queries import Quantised, Query
-from barrow.spaces.base import Floats
+from barrow.spaces.space import Floats
 
 MOST_OUTPUTS = 5
 _MOST_CORNERS, _MOST_FACETS = 64, 400
@@ -68,10 +68,10 @@ def query_polytope(query: Query) -> tuple[Polytope, Fraction] | None:
         [Fraction(a) * Fraction(unit) / Fraction(float(reach[i])) for a in normals[i].tolist()]
         for i in _basis(normals / reach[:, None] * unit)
     ]
-    found = Polytope.of(rows)
-    if len(found.points(_FIRST_TRIALS, SeededSource(1))) < _LEAST_KEPT * _FIRST_TRIALS:
+    polytope = Polytope.of(rows)
+    if len(polytope.points(_FIRST_TRIALS, SeededSource(1))) < _LEAST_KEPT * _FIRST_TRIALS:
         return None
-    return found, Fraction(unit) * query.step
+    return polytope, Fraction(unit) * query.step
 
 
 def _normals(points: Floats) -> Floats | None:
@@ -86,9 +86,9 @@ def _normals(points: Floats) -> Floats | None:
             normals = sides[:, :-1] / -sides[:, -1:]
             lead = np.argmax(np.abs(normals), axis=1)
             normals = normals * np.sign(normals[np.arange(len(normals)), lead])[:, None]
-            kept: Floats = np.unique(normals.round(9), axis=0)
-            if len(kept) <= _MOST_FACETS:
-                return kept
+            distinct: Floats = np.unique(normals.round(9), axis=0)
+            if len(distinct) <= _MOST_FACETS:
+                return distinct
             most //= 2
     except (heavy.spatial.QhullError, ValueError):
         pass
@@ -143,31 +143,26 @@ class QueryNoise:
     event: Event
     sensitivity_upper: float = 1.0
 
-    @cached_property
-    def _points(self) -> Floats:
-        trials = min(_TRIALS, _MOST_PRODUCTS // len(self.polytope.facets))
-        return np.abs(self.polytope.points(trials, SeededSource(2)))
-
-    @cached_property
+    @property
     def half_widths(self) -> Floats:
         """What each output is off by with probability at most 5 %, rounding included."""
-        return np.array([self._width(self._points[:, j]) for j in range(self.dimension)])
+        return np.array([self._width(quantile) for quantile in _sizes(self.polytope).quantiles])
 
     @property
     def half_width(self) -> float:
         """The largest of the outputs' half widths."""
         return float(self.half_widths.max())
 
-    @cached_property
+    @property
     def simultaneous_half_width(self) -> float:
         """What no output is off by more than, with probability at least 95 %."""
-        return self._width(self._points.max(axis=1))
+        return self._width(_sizes(self.polytope).largest)
 
     @property
     def deviations(self) -> Floats:
         """The standard deviation of each output, from sampled points of K."""
         d, grid = self.dimension, float(self.grid)
-        second = (d + 1.0) * (d + 2.0) * (self._points**2).mean(axis=0)
+        second = (d + 1.0) * (d + 2.0) * _sizes(self.polytope).squares
         return np.asarray(np.sqrt(second * float_up(self.scale) ** 2 + grid * grid / 12.0))
 
     @property
@@ -191,20 +186,10 @@ class QueryNoise:
         far = float(heavy.special.gammainccinv(self.dimension, NEVER)) * self.reach_upper
         return table.limits(Fraction(far) * self.scale + self.grid, self.grid)
 
-    def _width(self, sizes: Floats) -> float:
-        """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
-        some = np.maximum(sizes, 1e-12)
-
-        def excess(t: float) -> float:
-            tails = _gamma_tail(self.dimension + 1, t / some)
-            error = _ERRORS * float(tails.std()) / math.sqrt(len(some))
-            return float(tails.mean()) + error - (1.0 - CONFIDENCE)
-
-        top = float(sizes.max()) * (self.dimension + 1.0) * 20.0
-        quantile = float(heavy.optimize.brentq(excess, 0.0, top, xtol=1e-9)) * (1.0 + 1e-6)
+    def _width(self, quantile: float) -> float:
         return quantile * float_up(self.scale) + float_up(self.grid) / 2.0 + self.rounding_upper
 
-    def draw(self, center: Center, source: Source | None = None) -> RoundedValues:
+    def draw(self, center: Center, source: RandomSource | None = None) -> RoundedValues:
         """``center`` plus noise, exactly rounded to the grid."""
         return rounded_polytope(center, self.scale, self.polytope, grid=self.grid, source=source)
 
@@ -215,6 +200,37 @@ def _gamma_tail(shape: int, x: Floats) -> Floats:
     for k in range(shape - 1, 0, -1):
         terms = 1.0 + terms * x / k
     return np.asarray(terms * np.exp(-x))
+
+
+@dataclass(frozen=True)
+class _Sizes:
+    """How far noise of scale 1 reaches: 95 % quantiles of each output and of the largest, and mean squares in K."""
+
+    quantiles: tuple[float, ...]
+    largest: float
+    squares: Floats
+
+
+@lru_cache(maxsize=64)
+def _sizes(polytope: Polytope) -> _Sizes:
+    """From sampled points of K, for every scale at once."""
+    trials = min(_TRIALS, _MOST_PRODUCTS // len(polytope.facets))
+    points = np.abs(polytope.points(trials, SeededSource(2)))
+    each = tuple(_quantile(polytope.dimension, points[:, j]) for j in range(polytope.dimension))
+    return _Sizes(each, _quantile(polytope.dimension, points.max(axis=1)), (points**2).mean(axis=0))
+
+
+def _quantile(dimension: int, sizes: Floats) -> float:
+    """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
+    some = np.maximum(sizes, 1e-12)
+
+    def excess(t: float) -> float:
+        tails = _gamma_tail(dimension + 1, t / some)
+        error = _ERRORS * float(tails.std()) / math.sqrt(len(some))
+        return float(tails.mean()) + error - (1.0 - CONFIDENCE)
+
+    top = float(sizes.max()) * (dimension + 1.0) * 20.0
+    return float(heavy.optimize.brentq(excess, 0.0, top, xtol=1e-9)) * (1.0 + 1e-6)
 
 
 UserLevelNoise = AdditiveNoise | QueryNoise
@@ -231,18 +247,18 @@ def user_level_candidates(
 ) -> list[UserLevelNoise]:
     """Every additive noise that makes ``query`` (epsilon, delta)-user-level DP, the most accurate first."""
     shaped = isinstance(noise, str) and noise.strip().lower() == "polytope"
-    found: list[UserLevelNoise] = []
+    results: list[UserLevelNoise] = []
     if not shaped:
-        found += axis_candidates(query, epsilon, delta, noise=noise, model=model, users=users)
+        results += axis_candidates(query, epsilon, delta, noise=noise, model=model, users=users)
     if shaped or noise == "auto":
-        found += _shaped(query, positive(epsilon, "epsilon"), *checked_model(model, users))
-    if not found:
+        results += _shaped(query, positive(epsilon, "epsilon"), *checked_model(model, users))
+    if not results:
         raise ParameterError(
             "The query's differences span no polytope of few dimensions.",
             allowed="2 to 5 outputs whose values are not all in one plane",
             fix="noise='auto'",
         )
-    return by_predicted_error(found, checked_model(model, users)[0])
+    return by_predicted_error(results, checked_model(model, users)[0])
 
 
 def axis_candidates(
@@ -257,14 +273,14 @@ def axis_candidates(
     """Those of :func:`user_level_candidates` that know the outputs' axes only: p-norms, and Gaussian noise."""
     budget, slack = positive(epsilon, "epsilon"), probability(delta)
     place, divisor = checked_model(model, users)
-    found = []
+    results = []
     for p in wanted_norms(noise, query.dimension, slack):
         span = query.range_upper(2 if p is None else p)
         loss = budget if p is not None else Fraction(gdp_mu_lower(float_down(budget), float_down(slack)))
         scale = Fraction(span) / (loss * divisor)
         event = UserLevelRelease(budget, delta=slack if p is None else 0, model=place)
-        found.append(AdditiveNoise(p, query.dimension, scale, default_grid(scale), span, query.rounding_upper, event))
-    return by_predicted_error(found, place)
+        results.append(AdditiveNoise(p, query.dimension, scale, default_grid(scale), span, query.rounding_upper, event))
+    return by_predicted_error(results, place)
 
 
 def _shaped(query: Query, budget: Fraction, place: Model, divisor: int) -> list[UserLevelNoise]:

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise import Source, rounded_gaussian, uniform_below
+from barrow.noise import RandomSource, rounded_gaussian, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down, whole
-from barrow.privacy.definitions import positive
+from barrow.promises.definitions import positive
 from barrow.randomisers import TOTAL, exceeds_exp
-from barrow.randomisers.base import DEEPEST
-from barrow.spaces.base import Floats
+from barrow.randomisers.randomiser import DEEPEST
+from barrow.spaces.space import Floats
 
 Integers = NDArray[np.int64]
 
@@ -54,32 +54,32 @@ class SubsetSelection:
         """Ln of the ratio, for reading."""
         return math.log1p(float(self.ratio - 1))
 
-    def sets(self, ids: ArrayLike, *, source: Source | None = None) -> NDArray[np.bool_]:
+    def sets(self, ids: ArrayLike, *, source: RandomSource | None = None) -> NDArray[np.bool_]:
         """One report for each item: rows of which items are in the set."""
         items = np.asarray(ids, dtype=np.int64).ravel()
         origin = checked_source(source)
         near = (origin.words(len(items)) >> np.uint64(2)).astype(np.int64) < self.weight
-        found = np.zeros((len(items), self.items), dtype=bool)
-        found[~near] = uniform_subsets(int((~near).sum()), self.items, self.subset, origin)
+        result = np.zeros((len(items), self.items), dtype=bool)
+        result[~near] = uniform_subsets(int((~near).sum()), self.items, self.subset, origin)
         others = uniform_subsets(int(near.sum()), self.items - 1, self.subset - 1, origin)
         rows, mine = np.flatnonzero(near), items[near]
         # The other items in their order, with the item itself put back in its place.
         places = np.arange(self.items - 1)[None, :] + (np.arange(self.items - 1)[None, :] >= mine[:, None])
-        found[rows[:, None], places] = others
-        found[rows, mine] = True
-        return found
+        result[rows[:, None], places] = others
+        result[rows, mine] = True
+        return result
 
-    def tally(self, counts: ArrayLike, *, source: Source | None = None) -> Integers:
+    def tally(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """How many reports hold each item, from reports drawn one by one."""
         ids = np.repeat(np.arange(self.items), checked_counts(counts, self.items))
         origin = checked_source(source)
-        found = np.zeros(self.items, dtype=np.int64)
+        result = np.zeros(self.items, dtype=np.int64)
         step = max(1, _CHUNK // self.items)
         for start in range(0, len(ids), step):
-            found += self.sets(ids[start : start + step], source=origin).sum(axis=0)
-        return found
+            result += self.sets(ids[start : start + step], source=origin).sum(axis=0)
+        return result
 
-    def simulated_tally(self, counts: ArrayLike, source: Source) -> Floats:
+    def simulated_tally(self, counts: ArrayLike, source: RandomSource) -> Floats:
         """A tally for predictions: that of many reports is drawn as normal variables with the same variances."""
         held = checked_counts(counts, self.items)
         total = int(held.sum())
@@ -116,13 +116,13 @@ class SubsetSelection:
         t, mass = np.asarray(widths, dtype=np.float64), np.asarray(masses, dtype=np.float64)
         base, gap = self._levels
 
-        def second(population: float, marked: Floats, drawn: float, shift: float) -> Floats:
+        def second(population: float, marked: Floats, number: float, shift: float) -> Floats:
             """E (shift + H - t base)^2 for a hypergeometric H."""
-            if population <= 0.0 or drawn <= 0.0:
+            if population <= 0.0 or number <= 0.0:
                 return np.asarray((shift - t * base) ** 2)
             rate = marked / population
-            spread = (population - drawn) / max(population - 1.0, 1.0)
-            return np.asarray((shift + drawn * rate - t * base) ** 2 + drawn * rate * (1.0 - rate) * spread)
+            spread = (population - number) / max(population - 1.0, 1.0)
+            return np.asarray((shift + number * rate - t * base) ** 2 + number * rate * (1.0 - rate) * spread)
 
         inside, outside = second(k - 1.0, t - 1.0, d - 1.0, 1.0), second(k - 1.0, t, d - 1.0, 0.0)
         told = mass * inside + (1.0 - mass) * outside
@@ -138,19 +138,19 @@ def best_subset(items: int, epsilon: float) -> int:
     return int(np.argmin(d / k * (1.0 - d / k) / apart**2)) + 1
 
 
-def uniform_subsets(rows: int, items: int, size: int, source: Source) -> NDArray[np.bool_]:
+def uniform_subsets(rows: int, items: int, size: int, source: RandomSource) -> NDArray[np.bool_]:
     """For each row an exactly uniform subset of ``size`` of ``items``: Floyd's algorithm, all rows at once."""
-    found = np.zeros((rows, items), dtype=bool)
+    result = np.zeros((rows, items), dtype=bool)
     if rows == 0 or size == 0:
-        return found
+        return result
     if 2 * size > items:
         return ~uniform_subsets(rows, items, items - size, source)
     each = np.arange(rows)
     for last in range(items - size, items):
-        drawn = uniform_below(np.full(rows, last + 1), source=source)
+        sample = uniform_below(np.full(rows, last + 1), source=source)
         # A number that is taken already stands for the newest one.
-        found[each, np.where(found[each, drawn], last, drawn)] = True
-    return found
+        result[each, np.where(result[each, sample], last, sample)] = True
+    return result
 
 
 def checked_items(items: int) -> int:

@@ -19,7 +19,7 @@ from barrow.noise.additive.rounded import Centered, rounded_vector
 from barrow.noise.additive.values import RoundedValues
 from barrow.noise.additive.variates import Approximation, HalfNormal, SymmetricVariates
 from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
-from barrow.noise.source import Source
+from barrow.noise.source import RandomSource
 from barrow.numerics import Exact, exact
 
 _UNIT = 2.0**-53
@@ -28,7 +28,7 @@ _UNIT = 2.0**-53
 class HemispherePoint:
     """A uniform point of the unit sphere on the side of ``vector`` (``near``) or on the other one."""
 
-    def __init__(self, vector: list[Fraction], near: bool, source: Source) -> None:
+    def __init__(self, vector: list[Fraction], near: bool, source: RandomSource) -> None:
         self._size = len(vector)
         self._normals = SymmetricVariates(HalfNormal(), source.words(self._size), source)
         self._sign = 1 if self._is_on_side(vector) == near else -1
@@ -39,9 +39,9 @@ class HemispherePoint:
         largest = max(abs(x) for x in vector)
         # Without a side any fixed direction serves: the caller's coin is then a fair one.
         scaled = [x / largest for x in vector] if largest else [Fraction(1), *vector[1:]]
-        floats, found = np.array([float(x) for x in scaled]), self._normals.approximate()
-        product, size = float(floats @ found.values), float(np.abs(floats) @ np.abs(found.values))
-        error = 1.01 * (float(np.abs(floats).sum()) * found.error + (self._size + 3) * _UNIT * size)
+        floats, result = np.array([float(x) for x in scaled]), self._normals.approximate()
+        product, size = float(floats @ result.values), float(np.abs(floats) @ np.abs(result.values))
+        error = 1.01 * (float(np.abs(floats).sum()) * result.error + (self._size + 3) * _UNIT * size)
         if abs(product) > error:
             return product > 0.0
 
@@ -73,7 +73,7 @@ def rounded_hemisphere(
     *,
     middle: Centered | None = None,
     grid: Exact | None = None,
-    source: Source | None = None,
+    source: RandomSource | None = None,
 ) -> RoundedValues:
     """A point at ``length`` from the middle, on the side of ``vector`` more often than not, rounded exactly.
 
@@ -93,7 +93,7 @@ def rounded_hemisphere(
     # U < (1 + ||v||/r)/2 is 2U - 1 < ||v||/r, whose squares are rational.
     square = sum((x * x for x in vector), Fraction(0)) / (reach * reach)
 
-    def point(origin: Source) -> HemispherePoint:
+    def point(origin: RandomSource) -> HemispherePoint:
         forward = _decide(LazyUniform.fresh(origin), lambda u: _signed_square(2 * u - 1) - square)
         near = _decide(LazyUniform.fresh(origin), lambda u: u - probability)
         return HemispherePoint(vector, forward == near, origin)

@@ -21,7 +21,7 @@ from barrow.noise.additive.rounded import Centered, rounded_vector
 from barrow.noise.additive.values import Center, RoundedValues
 from barrow.noise.additive.variates import Approximation, Floats, SymmetricVariates, UnitVariates
 from barrow.noise.lazy_uniform import Ball, decided
-from barrow.noise.source import Source
+from barrow.noise.source import RandomSource
 from barrow.numerics import Exact, exact
 
 _UNIT = 2.0**-53
@@ -84,18 +84,18 @@ class Polytope:
             np.array([[float(x) for x in row] for row in self.others]).reshape(-1, d),
         )
 
-    def points(self, count: int, source: Source) -> Floats:
+    def points(self, count: int, source: RandomSource) -> Floats:
         """About uniform points of K, in floats: for predictions and never for a release."""
         inverse, others = self.floats
         words = source.words(count * self.dimension).view(np.int64).astype(np.float64).reshape(count, -1) * 2.0**-63
-        kept = words if not len(others) else words[np.abs(words @ others.T).max(axis=1) <= 1.0]
-        return np.asarray(kept @ inverse.T)
+        inside = words if not len(others) else words[np.abs(words @ others.T).max(axis=1) <= 1.0]
+        return np.asarray(inside @ inverse.T)
 
 
 class PolytopeNoise:
     """Density proportional to exp(-||z||_K)."""
 
-    def __init__(self, polytope: Polytope, source: Source) -> None:
+    def __init__(self, polytope: Polytope, source: RandomSource) -> None:
         self._polytope = polytope
         self._radius = GammaRadius(polytope.dimension + 1, source)
         while True:
@@ -109,9 +109,9 @@ class PolytopeNoise:
         others = self._polytope.floats[1]
         if not len(others):
             return True
-        found = self._products.approximate()
-        reach = np.abs(others @ found.values)
-        error = _dot_error(others, float(np.max(found.error)))
+        result = self._products.approximate()
+        reach = np.abs(others @ result.values)
+        error = _dot_error(others, float(np.max(result.error)))
         if (reach - error > 1.0).any():
             return False
         if (reach + error < 1.0).all():
@@ -128,9 +128,9 @@ class PolytopeNoise:
     def approximate(self) -> Approximation:
         """Floats for the whole vector."""
         radius, radius_error = self._radius.approximate()
-        found, inverse = self._products.approximate(), self._polytope.floats[0]
-        point = inverse @ found.values
-        point_error = float(_dot_error(inverse, float(np.max(found.error))).max())
+        result, inverse = self._products.approximate(), self._polytope.floats[0]
+        point = inverse @ result.values
+        point_error = float(_dot_error(inverse, float(np.max(result.error))).max())
         largest = float(np.abs(point).max()) + point_error
         values = radius * point
         error = 1.01 * (radius_error * largest + radius * (point_error + 4.0 * _UNIT * largest))
@@ -144,7 +144,7 @@ class PolytopeNoise:
 
 
 def rounded_polytope(
-    center: Centered, scale: Exact, polytope: Polytope, *, grid: Exact | None = None, source: Source | None = None
+    center: Centered, scale: Exact, polytope: Polytope, *, grid: Exact | None = None, source: RandomSource | None = None
 ) -> RoundedValues:
     """Adds a noise vector with density proportional to exp(-||x||_K/scale) and rounds exactly to the grid.
 
@@ -178,7 +178,7 @@ def _dot_error(rows: Floats, error: float) -> Floats:
 def _inverse(rows: Rows) -> Rows | None:
     """The exact inverse, if there is one."""
     try:
-        found = heavy.fmpq_mat([[heavy.fmpq(x.numerator, x.denominator) for x in row] for row in rows]).inv()
+        result = heavy.fmpq_mat([[heavy.fmpq(x.numerator, x.denominator) for x in row] for row in rows]).inv()
     except ZeroDivisionError:
         return None
-    return tuple(tuple(Fraction(int(x.p), int(x.q)) for x in row) for row in found.tolist())
+    return tuple(tuple(Fraction(int(x.p), int(x.q)) for x in row) for row in result.tolist())

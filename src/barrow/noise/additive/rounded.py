@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.noise.additive.knorm import CubeNoise, EuclideanNoise, PowerNoise
 from barrow.noise.additive.values import Center, RoundedValues, checked_grid, checked_scale
-from barrow.noise.additive.variates import Exponential, HalfNormal, Magnitude, Noise, SymmetricVariates
+from barrow.noise.additive.variates import Exponential, HalfNormal, Magnitude, RandomVector, SymmetricVariates
 from barrow.noise.lazy_uniform import decided, working_precision
-from barrow.noise.source import Source, checked_source
+from barrow.noise.source import RandomSource, checked_source
 from barrow.numerics import Exact, float_up
 from barrow.numerics.exact import norm_power
 
@@ -35,7 +35,7 @@ _FINEST_GRID, _COARSEST_GRID = Fraction(2) ** -900, Fraction(2) ** 900
 
 
 def rounded_laplace(
-    center: Centered, scale: Exact, *, grid: Exact | None = None, source: Source | None = None
+    center: Centered, scale: Exact, *, grid: Exact | None = None, source: RandomSource | None = None
 ) -> RoundedValues:
     """Adds independent Laplace noise, density exp(-|x|/scale)/(2 scale), and rounds exactly to the grid.
 
@@ -53,7 +53,7 @@ def rounded_laplace(
 
 
 def rounded_gaussian(
-    center: Centered, scale: Exact, *, grid: Exact | None = None, source: Source | None = None
+    center: Centered, scale: Exact, *, grid: Exact | None = None, source: RandomSource | None = None
 ) -> RoundedValues:
     """Adds independent normal noise with standard deviation ``scale`` and rounds exactly to the grid.
 
@@ -67,13 +67,12 @@ def rounded_gaussian(
 
 
 def rounded_knorm(
-    center: Centered, scale: Exact, p: Exact, *, grid: Exact | None = None, source: Source | None = None
+    center: Centered, scale: Exact, p: Exact, *, grid: Exact | None = None, source: RandomSource | None = None
 ) -> RoundedValues:
     """Adds a noise vector with density proportional to exp(-||x||_p/scale) and rounds exactly to the grid.
 
-    ``p`` is a rational of at least 1, or infinity (``math.inf`` or ``"inf"``). p = 1, 2 and infinity are
-    fast; other p are evaluated in arbitrary precision, at about a tenth of a millisecond per entry. The
-    remaining arguments are those of :func:`rounded_laplace`.
+    ``p`` is a rational of at least 1, or infinity (``math.inf`` or ``"inf"``). The remaining
+    arguments are those of :func:`rounded_laplace`.
 
     >>> [len(rounded_knorm([0, 0, 0], 1, p)) for p in (1, 2, "inf", 3)]
     [3, 3, 3, 3]
@@ -85,7 +84,7 @@ def rounded_knorm(
     if power == 1 or size == 1:
         return rounded_laplace(vector, scale, grid=grid, source=source)
 
-    def noise(origin: Source) -> Noise:
+    def noise(origin: RandomSource) -> RandomVector:
         if power is None:
             return CubeNoise(size, origin)
         return EuclideanNoise(size, origin) if power == 2 else PowerNoise(size, power, origin)
@@ -94,7 +93,11 @@ def rounded_knorm(
 
 
 def rounded_vector(
-    center: Centered, noise: Callable[[Source], Noise], scale: Exact, grid: Exact | None, source: Source | None
+    center: Centered,
+    noise: Callable[[RandomSource], RandomVector],
+    scale: Exact,
+    grid: Exact | None,
+    source: RandomSource | None,
 ) -> RoundedValues:
     """Adds ``scale`` times one noise vector, which ``noise`` draws from a source, and rounds exactly to the grid."""
     vector, spread, origin = Center.of(center), checked_scale(scale), checked_source(source)
@@ -105,7 +108,7 @@ def rounded_vector(
 
 
 def _independent(
-    distribution: Magnitude, center: Centered, scale: Exact, grid: Exact | None, source: Source | None
+    distribution: Magnitude, center: Centered, scale: Exact, grid: Exact | None, source: RandomSource | None
 ) -> RoundedValues:
     vector = Center.of(center)
     spread = checked_scale(scale)
@@ -132,7 +135,7 @@ class Rounder:
         self._integers = np.zeros(len(center), dtype=np.int64)
         self._wide: dict[int, int] = {}
 
-    def add(self, noise: Noise, start: int, stop: int) -> None:
+    def add(self, noise: RandomVector, start: int, stop: int) -> None:
         """Settles the entries ``start`` to ``stop``; entry ``start + j`` gets the noise ``j``."""
         if self._floats_fit:
             cells, open_entries = self._by_floats(noise, start, stop)
@@ -151,7 +154,7 @@ class Rounder:
             wide[i] = k
         return wide
 
-    def _by_floats(self, noise: Noise, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def _by_floats(self, noise: RandomVector, start: int, stop: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         approximation = noise.approximate()
         ratio, per_cell = self._ratio_float, self._per_cell
         center = self._center
@@ -176,7 +179,7 @@ class Rounder:
             cells[open_entries] = 0.0
         return cells, open_entries
 
-    def _by_balls(self, noise: Noise, index: int, entry: Fraction) -> int:
+    def _by_balls(self, noise: RandomVector, index: int, entry: Fraction) -> int:
         shift = entry / self._grid + Fraction(1, 2)
         shift_exact = heavy.fmpq(shift.numerator, shift.denominator)
         ratio_exact = heavy.fmpq(self._ratio.numerator, self._ratio.denominator)

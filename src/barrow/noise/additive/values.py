@@ -105,8 +105,8 @@ class Center:
         >>> len(Center.from_fractions([Fraction(1, 3)]))
         1
         """
-        kept = tuple(rationals)
-        return cls(np.array([nearest_float(q) for q in kept], dtype=np.float64), _TINY, _UNIT, kept.__getitem__)
+        numbers = tuple(rationals)
+        return cls(np.array([nearest_float(q) for q in numbers], dtype=np.float64), _TINY, _UNIT, numbers.__getitem__)
 
     @classmethod
     def from_integers(cls, numerators: Sequence[int] | NDArray[Any], denominator: int = 1) -> Center:
@@ -122,10 +122,10 @@ class Center:
             if any(isinstance(n, bool | np.bool_) or not isinstance(n, int | np.integer) for n in array.flat):
                 raise DataError("An entry of the center is not an integer.", allowed="integer numerators")
             return cls.from_fractions([Fraction(int(n), below) for n in array.tolist()])
-        kept = array.copy()
+        numbers = array.copy()
         # Three roundings: numerator, denominator, quotient.
-        floats = kept.astype(np.float64) / float(below)
-        return cls(floats, _TINY, 4.0 * _UNIT, lambda i: Fraction(int(kept[i]), below))
+        floats = numbers.astype(np.float64) / float(below)
+        return cls(floats, _TINY, 4.0 * _UNIT, lambda i: Fraction(int(numbers[i]), below))
 
     @classmethod
     def approximated(

@@ -4,13 +4,14 @@ A word is a fair sign and the first 63 bits of a uniform U; the magnitude is the
 of the distribution at U: -ln U for the exponential (with the sign: Laplace), sqrt(2) erfcinv(U) for the half-normal
 (with the sign: normal).
 
-The float path assumes that numpy's ``log`` and scipy's ``ndtri`` are within 16 units in the last place
+The float path assumes that numpy's ``log`` and ``power`` and scipy's ``ndtri`` are within 16 units in the last place
 (``ULPS``, tested on the machine that runs the tests); its error bound is derived in
 docs/proofs/exact-noise.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -19,19 +20,19 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
-from barrow.noise.source import Source, Words
+from barrow.noise.source import RandomSource, Words
 
 Floats = NDArray[np.float64]
 
 ULPS = 16
 """The stated assumption: a computed elementary function f satisfies |error| <= ULPS * 2^-52 * |f|."""
 
-_SMALL = 2.0**-18
+SMALL = 2.0**-18
 """Below it 63 bits say too little about U relative to its size, and more bits are drawn at once."""
 _ERROR = 2.0**-43
-"""Bound on the error of a float magnitude for U >= _SMALL (proved for ULPS = 16)."""
+"""Bound on the error of a float magnitude for U >= SMALL (proved for ULPS = 16)."""
 _LARGEST = 12.5
-"""Bound on a float magnitude for U >= _SMALL: 18 ln 2 = 12.477."""
+"""Bound on a float magnitude for U >= SMALL: 18 ln 2 = 12.477."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +44,7 @@ class Approximation:
     largest: float | Floats
 
 
-class Noise(Protocol):
+class RandomVector(Protocol):
     """A random vector Z with its ideal real distribution: floats for all of it, balls of any precision for each."""
 
     def approximate(self) -> Approximation:
@@ -95,7 +96,7 @@ class HalfNormal:
 class SymmetricVariates:
     """Independent symmetric variates, one per word, with the given distribution of the magnitude."""
 
-    def __init__(self, magnitude: Magnitude, words: Words, source: Source) -> None:
+    def __init__(self, magnitude: Magnitude, words: Words, source: RandomSource) -> None:
         self._magnitude = magnitude
         self._words = words
         self._source = source
@@ -106,10 +107,10 @@ class SymmetricVariates:
         signed = self._words.view(np.int64).astype(np.float64)
         uniforms = np.abs(signed)
         uniforms *= 2.0**-63
-        if not uniforms.min() < _SMALL:
+        if not uniforms.min() < SMALL:
             values = self._magnitude.approximate(uniforms)
             return Approximation(np.copysign(values, signed, out=values), _ERROR, _LARGEST)
-        small = np.flatnonzero(uniforms < _SMALL)
+        small = np.flatnonzero(uniforms < SMALL)
         uniforms[small] = 0.5
         values = self._magnitude.approximate(uniforms)
         np.copysign(values, signed, out=values)
@@ -127,12 +128,18 @@ class SymmetricVariates:
         return sign * self._magnitude.ball(uniform.ball(precision))
 
     def _polished(self, index: int) -> float:
-        def attempt(precision: int) -> float | None:
-            ball = self.ball(index, precision)
-            # Ten bits beyond a float: rounding the midpoint is then all of the error that matters.
-            return float(ball.mid()) if ball.is_finite() and ball.rel_accuracy_bits() >= 63 else None
+        return polished(lambda precision: self.ball(index, precision))
 
-        return float(decided(attempt))
+
+def polished(ball_at: Callable[[int], Ball]) -> float:
+    """The float nearest to a number, up to a relative error of 2^-52, from balls of more and more bits."""
+
+    def attempt(precision: int) -> float | None:
+        ball = ball_at(precision)
+        # Ten bits beyond a float: rounding the midpoint is then all of the error that matters.
+        return float(ball.mid()) if ball.is_finite() and ball.rel_accuracy_bits() >= 63 else None
+
+    return float(decided(attempt))
 
 
 class Unit:
@@ -150,7 +157,7 @@ class Unit:
 class UnitVariates(SymmetricVariates):
     """Independent numbers uniform on [-1, 1], one per word."""
 
-    def __init__(self, words: Words, source: Source) -> None:
+    def __init__(self, words: Words, source: RandomSource) -> None:
         super().__init__(Unit(), words, source)
 
     def approximate(self) -> Approximation:

@@ -19,7 +19,7 @@ from barrow.noise.counts.binomial_rejection import LEAST
 from barrow.noise.counts.cascade import poisson
 from barrow.noise.counts.chances import Chances, Numbers
 from barrow.noise.counts.uniform_int import checked_counts
-from barrow.noise.source import Source, checked_source
+from barrow.noise.source import RandomSource, checked_source
 
 Integers = NDArray[np.int64]
 
@@ -27,14 +27,14 @@ FEW = 64
 """Where no count is larger than this, exact binomials read single bits: at most a word for each count and step."""
 
 
-def _halves(counts: Integers, source: Source) -> Integers:
+def _halves(counts: Integers, source: RandomSource) -> Integers:
     """Independent Bin(c, 1/2), 1 <= c <= 64: as many as there are ones among the first c bits of a word each."""
     words = source.words(len(counts)) >> (64 - counts).astype(np.uint64)
     return np.asarray(np.bitwise_count(words), dtype=np.int64)
 
 
 def exact_binomial(
-    counts: ArrayLike, numerator: ArrayLike | int, denominator: ArrayLike | int, *, source: Source | None = None
+    counts: ArrayLike, numerator: ArrayLike | int, denominator: ArrayLike | int, *, source: RandomSource | None = None
 ) -> Integers:
     """Independent Bin(c, numerator/denominator), exactly, one for each count.
 
@@ -55,48 +55,48 @@ def exact_binomial(
     return binomials(array.ravel(), chances, checked_source(source)).reshape(array.shape)
 
 
-def binomials(counts: Integers, chances: Chances, source: Source) -> Integers:
+def binomials(counts: Integers, chances: Chances, source: RandomSource) -> Integers:
     """Independent Bin(c, p): :func:`exact_binomial` for parameters that are checked and prepared."""
     return binomials_and_poisson(counts, chances, np.zeros(0, dtype=np.int64), source)[0]
 
 
 def binomials_and_poisson(
-    counts: Integers, chances: Chances, means: Integers, source: Source
+    counts: Integers, chances: Chances, means: Integers, source: RandomSource
 ) -> tuple[Integers, Integers]:
     """Independent Bin(c, p), and Poisson counts of whole means that are 0 or at least 17, drawn together."""
     if counts.size == 0 or int(counts.max()) <= FEW:
-        found = _by_bits(counts, chances.above, chances.below, source)
-        drawn = poisson(means, source)
+        result = _by_bits(counts, chances.above, chances.below, source)
+        sample = poisson(means, source)
     else:
         variance = counts * chances.p
         variance *= chances.q
         wide = variance >= LEAST
         if wide.all():
-            found, drawn = _large(counts, chances, means, source)
+            result, sample = _large(counts, chances, means, source)
         else:
-            found = np.zeros(len(counts), dtype=np.int64)
+            result = np.zeros(len(counts), dtype=np.int64)
             some = wide.nonzero()[0]
-            found[some], drawn = _large(counts.take(some), chances.take(some), means, source)
+            result[some], sample = _large(counts.take(some), chances.take(some), means, source)
             rest = (~wide).nonzero()[0]
             rest = rest[counts.take(rest) > 0]
-            found[rest] = binomial_inversion.draw(counts.take(rest), chances.take(rest), source)
+            result[rest] = binomial_inversion.draw(counts.take(rest), chances.take(rest), source)
     if chances.flipped is not None:
-        found = np.where(chances.flipped, counts - found, found)
-    return found, drawn
+        result = np.where(chances.flipped, counts - result, result)
+    return result, sample
 
 
-def _large(counts: Integers, chances: Chances, means: Integers, source: Source) -> tuple[Integers, Integers]:
+def _large(counts: Integers, chances: Chances, means: Integers, source: RandomSource) -> tuple[Integers, Integers]:
     if int(means.min(initial=1)) > 0:
         both = binomial_rejection.draw(counts, chances, means, source)
         return both[: len(counts)], both[len(counts) :]
     busy = means.nonzero()[0]
     both = binomial_rejection.draw(counts, chances, means.take(busy), source)
-    drawn = np.zeros(len(means), dtype=np.int64)
-    drawn[busy] = both[len(counts) :]
-    return both[: len(counts)], drawn
+    sample = np.zeros(len(means), dtype=np.int64)
+    sample[busy] = both[len(counts) :]
+    return both[: len(counts)], sample
 
 
-def _by_bits(counts: Integers, above: Numbers, below: Numbers, source: Source) -> Integers:
+def _by_bits(counts: Integers, above: Numbers, below: Numbers, source: RandomSource) -> Integers:
     wins = np.zeros(len(counts), dtype=np.int64)
     sure = above == below
     wins[sure] = counts[sure]
@@ -116,7 +116,7 @@ def _by_bits(counts: Integers, above: Numbers, below: Numbers, source: Source) -
     return wins
 
 
-def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: Source | None = None) -> Integers:
+def exact_multinomials(counts: ArrayLike, weights: ArrayLike, *, source: RandomSource | None = None) -> Integers:
     """One exact multinomial for each count: rows of whole weights, of any sum, by a binary tree of exact binomials.
 
     Args:

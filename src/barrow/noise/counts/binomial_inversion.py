@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.noise.counts.chances import Chances
 from barrow.noise.lazy_uniform import LazyUniform, decided
-from barrow.noise.source import Source
+from barrow.noise.source import RandomSource
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -25,19 +25,19 @@ _CELLS = 2**15
 """Partial sums held at once."""
 
 
-def draw(counts: Integers, chances: Chances, source: Source) -> Integers:
+def draw(counts: Integers, chances: Chances, source: RandomSource) -> Integers:
     """Independent Bin(n, p), p <= 1/2, of variance below 17.
 
     >>> from barrow.noise.source import SeededSource
     >>> rare = Chances.of(np.full(1000, 3), np.full(1000, 10**6))
-    >>> found = draw(np.full(1000, 10**6), rare, SeededSource(1))
-    >>> bool(abs(found.mean() - 3.0) < 0.3)
+    >>> result = draw(np.full(1000, 10**6), rare, SeededSource(1))
+    >>> bool(abs(result.mean() - 3.0) < 0.3)
     True
     """
-    found = np.empty(len(counts), dtype=np.int64)
+    result = np.empty(len(counts), dtype=np.int64)
     n, p, q = counts.astype(np.float64), chances.p, chances.q
     if not n.size:
-        return found
+        return result
     top = float((n * p).max())
     columns = int(top + 6.0 * math.sqrt(top)) + 12
     rows = max(1, _CELLS // columns)
@@ -48,14 +48,14 @@ def draw(counts: Integers, chances: Chances, source: Source) -> Integers:
         sums = partial_sums(n[part], p[part], q[part], columns)
         sums -= u
         value = (sums <= 0.0).sum(axis=0)
-        found[part] = value
+        result[part] = value
         near = np.abs(sums, out=sums).min(axis=0) <= 2.0 * ERROR
         near |= value == columns
         for j in near.nonzero()[0].tolist():
             lazy = LazyUniform(int(words[j]), 64, source)
             row = low + j
-            found[row] = settled(int(counts[row]), *chances.fraction(row), lazy)
-    return found
+            result[row] = decide(int(counts[row]), *chances.fraction(row), lazy)
+    return result
 
 
 def partial_sums(n: Floats, p: Floats, q: Floats, columns: int) -> Floats:
@@ -71,7 +71,7 @@ def partial_sums(n: Floats, p: Floats, q: Floats, columns: int) -> Floats:
     return np.cumsum(terms, axis=0, out=terms)
 
 
-def settled(n: int, above: int, below: int, u: LazyUniform) -> int:
+def decide(n: int, above: int, below: int, u: LazyUniform) -> int:
     """The j with P[X < j] <= U < P[X <= j], decided by balls of growing precision."""
 
     def question(precision: int) -> int | None:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.noise.counts.chances import Chances
 from barrow.noise.lazy_uniform import LazyUniform, decided
-from barrow.noise.source import Source
+from barrow.noise.source import RandomSource
 
 Floats = NDArray[np.float64]
 SLOT_BITS = 13
@@ -102,25 +102,25 @@ class Distributions:
         return cls(counts, chances, rows, offsets, float(step.max()) if rows.size else 0.0)
 
 
-def draw(counts: Integers, chances: Chances, means: Integers, source: Source) -> Integers:
+def draw(counts: Integers, chances: Chances, means: Integers, source: RandomSource) -> Integers:
     """Independent Bin(n, p), p <= 1/2, and then Poisson counts with whole means; every variance ``LEAST`` or more.
 
     >>> from barrow.noise.source import SeededSource
     >>> quarter = Chances.of(np.array([1]), np.array([4]))
-    >>> found = draw(np.array([10**6]), quarter, np.array([10**6]), SeededSource(1))
-    >>> abs(int(found[0]) - 250_000) < 4000, abs(int(found[1]) - 10**6) < 9000
+    >>> result = draw(np.array([10**6]), quarter, np.array([10**6]), SeededSource(1))
+    >>> abs(int(result[0]) - 250_000) < 4000, abs(int(result[1]) - 10**6) < 9000
     (True, True)
     """
     distributions = Distributions.of(counts, chances, means)
     size = distributions.rows.shape[1]
-    found: Integers = distributions.rows[0].astype(np.int64)
+    numbers: Integers = distributions.rows[0].astype(np.int64)
     if size <= _AT_ONCE:
         left = np.arange(size)
     else:
         shift, good = attempt(distributions, None, source)
         left = (~good).nonzero()[0]
         shift[left] = 0.0
-        found += shift.astype(np.int64)
+        numbers += shift.astype(np.int64)
     while left.size:
         # Several independent proposals at once, of which the first that is accepted counts.
         tries = max(_TRIES, _AT_ONCE // left.size)
@@ -129,12 +129,12 @@ def draw(counts: Integers, chances: Chances, means: Integers, source: Source) ->
         first = good.argmax(axis=1)
         first += np.arange(0, good.size, tries)
         good, shift = good.ravel().take(first), shift.take(first)
-        found[left[good]] += shift[good].astype(np.int64)
+        numbers[left[good]] += shift[good].astype(np.int64)
         left = left[~good]
-    return found
+    return numbers
 
 
-def attempt(distributions: Distributions, who: Integers | None, source: Source) -> tuple[Floats, Flags]:
+def attempt(distributions: Distributions, who: Integers | None, source: RandomSource) -> tuple[Floats, Flags]:
     """One proposal for each distribution in ``who``, in order (None: all): k minus the nearest whole; if it is kept."""
     rows, offsets, binomials, envelopes = distributions.rows, distributions.offsets, len(distributions.counts), tables()
     if who is not None:
@@ -167,11 +167,11 @@ def attempt(distributions: Distributions, who: Integers | None, source: Source) 
 def stirling(x: Floats) -> Floats:
     """What ln x! has beyond (x + 1/2) ln x - x + ln(2 pi)/2, within 1/(1260 x^5)."""
     r = 1.0 / x
-    found: Floats = r * r
-    found *= -1.0 / 360.0
-    found += 1.0 / 12.0
-    found *= r
-    return found
+    values: Floats = r * r
+    values *= -1.0 / 360.0
+    values += 1.0 / 12.0
+    values *= r
+    return values
 
 
 def error_bound(reach: float) -> float:
@@ -208,7 +208,7 @@ def acceptance(rows: Floats, binomials: int, shift: Floats, log_envelope: Floats
 
 
 def _settled(
-    distributions: Distributions, distribution: int, entry: int, place: int, word: int, source: Source
+    distributions: Distributions, distribution: int, entry: int, place: int, word: int, source: RandomSource
 ) -> tuple[float, bool]:
     """The same proposal, decided without floats; k minus the nearest whole number to the mean, and if it is taken."""
     envelopes = tables()
@@ -243,14 +243,14 @@ def _settled(
     return float(shift), log is not None and _below(log, envelope, LazyUniform(word, 64, source))
 
 
-def _zeros(source: Source) -> int:
+def _zeros(source: RandomSource) -> int:
     """The number of zeros before the first one in a stream of fair bits."""
-    found = 0
+    result = 0
     while True:
         word = int(source.words(1)[0])
         if word:
-            return found + 64 - word.bit_length()
-        found += 64
+            return result + 64 - word.bit_length()
+        result += 64
 
 
 def _log_binomial(n: int, above: int, below: int, k: int) -> Any:
@@ -340,8 +340,8 @@ def bounds(variance: float) -> tuple[Floats, Floats]:
 def tables() -> Envelopes:
     """All tables: they depend on nothing, and are made once.
 
-    >>> made = tables()
-    >>> int(made.slots.sum()) == 11 * 2**13, len(made.entry) == 11 * 2**13
+    >>> built = tables()
+    >>> int(built.slots.sum()) == 11 * 2**13, len(built.entry) == 11 * 2**13
     (True, True)
     """
     entries, slots, logs, scales = [], [], [], []

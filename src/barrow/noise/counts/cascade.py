@@ -18,7 +18,7 @@ from barrow.errors import ParameterError
 from barrow.noise.counts.binomial_rejection import LEAST, draw
 from barrow.noise.counts.chances import Chances
 from barrow.noise.counts.uniform_int import uniform_below, uniform_in_spans
-from barrow.noise.source import Source
+from barrow.noise.source import RandomSource
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -126,14 +126,14 @@ class Cascade:
         Any choice is right that does not depend on what is drawn with it; this one seldom draws too much, if the
         variance of ``held`` is ``variance`` times its value.
         """
-        found: Integers = np.empty(len(held), dtype=np.int64)
+        numbers: Integers = np.empty(len(held), dtype=np.int64)
         density = held / self.widths
         huge = float(held.sum()) > _HUGE
         for low, high, above, margins, least in self._levels:
-            here, rate = density[low:high], found[low:high]
+            here, rate = density[low:high], numbers[low:high]
             spread = here * (1.0 + variance)
             if low:
-                arriving = found.take(above)
+                arriving = numbers.take(above)
                 here += arriving
                 spread += (2.0 + variance) * arriving
             spread *= margins
@@ -144,7 +144,7 @@ class Cascade:
                 # A rate of 20 bits times less than 2^32 leaves is a float exactly, as the means have to be.
                 beyond = np.maximum(np.frexp(rate.astype(np.float64))[1] - 20, 0).astype(np.int64)
                 rate[:] = (rate >> beyond) << beyond
-        return found
+        return numbers
 
     @cached_property
     def _levels(self) -> list[tuple[int, int, Integers, Floats, Floats]]:
@@ -170,33 +170,33 @@ class Cascade:
         low, high = self.spans[depth]
         first = int(self.firsts[low])
         last = int(self.firsts[high]) if high < len(self.firsts) else len(values)
-        found: Integers = np.add.reduceat(values[first:last], self.firsts[low:high] - first)
-        return found
+        numbers: Integers = np.add.reduceat(values[first:last], self.firsts[low:high] - first)
+        return numbers
 
-    def hand_down(self, held: Integers, drawn: Integers, found: Integers) -> None:
-        """One round: ``held`` of the inner nodes and ``found`` of the leaves change, from the root down."""
-        sums = np.add.reduceat(drawn, self.firsts)
+    def hand_down(self, held: Integers, sample: Integers, result: Integers) -> None:
+        """One round: ``held`` of the inner nodes and ``result`` of the leaves change, from the root down."""
+        sums = np.add.reduceat(sample, self.firsts)
         rest = held - sums
         roots = self.spans[0][1]
-        rest[roots:] += drawn.take(self.inner)
+        rest[roots:] += sample.take(self.inner)
         if int(rest.min()) < 0:
-            self._hand_down_slowly(held, drawn, sums)
+            self._hand_down_slowly(held, sample, sums)
         else:
             held[:] = rest
-        found[self.leaves] += drawn.take(self.twigs)
+        result[self.leaves] += sample.take(self.twigs)
 
-    def _hand_down_slowly(self, held: Integers, drawn: Integers, sums: Integers) -> None:
+    def _hand_down_slowly(self, held: Integers, sample: Integers, sums: Integers) -> None:
         """Level by level: who drew more than it holds hands down nothing in this round."""
         for depth, (low, high) in enumerate(self.spans):
             if depth:
-                held[low:high] += drawn.take(self.branches[depth - 1])
+                held[low:high] += sample.take(self.branches[depth - 1])
             rest = held[low:high] - sums[low:high]
             poor = low + np.flatnonzero(rest < 0)
-            drawn[np.isin(self.parents, poor)] = 0
+            sample[np.isin(self.parents, poor)] = 0
             rest[poor - low] = held[poor]
             held[low:high] = rest
 
-    def scatter(self, held: Integers, found: Integers, source: Source) -> None:
+    def scatter(self, held: Integers, result: Integers, source: RandomSource) -> None:
         """Every item that an inner node holds falls uniformly onto one leaf below it; ``held`` becomes 0."""
         while (total := int(held.sum())) > _FEW:
             size = held.copy()
@@ -208,28 +208,28 @@ class Cascade:
                 who = np.searchsorted(np.cumsum(size), refused, side="right")
                 np.add.at(held, who, 1)
                 leaf = np.delete(leaf, refused)
-            found += np.bincount(leaf, minlength=len(found))
+            result += np.bincount(leaf, minlength=len(result))
         if total:
             who = np.repeat(np.arange(len(held)), held)
             leaf = self.starts[who] + uniform_below(self.widths[who], source=source)
-            found += np.bincount(leaf, minlength=len(found))
+            result += np.bincount(leaf, minlength=len(result))
             held[:] = 0
 
-    def spread(self, held: Integers, found: Integers, source: Source) -> None:
-        """All rounds: everything that ``held`` says is added to the leaves in ``found``."""
+    def spread(self, held: Integers, result: Integers, source: RandomSource) -> None:
+        """All rounds: everything that ``held`` says is added to the leaves in ``result``."""
         while int(held.sum()) >= _WORTH:
             rates = self.rates(held)
             if int((rates * self.widths).sum()) < _WORTH:
                 break
-            self.hand_down(held, poisson(self.means(rates), source), found)
-        self.scatter(held, found, source)
+            self.hand_down(held, poisson(self.means(rates), source), result)
+        self.scatter(held, result, source)
 
 
-def poisson(means: Integers, source: Source) -> Integers:
+def poisson(means: Integers, source: RandomSource) -> Integers:
     """Independent Poisson counts; the whole means are 0 or at least 17."""
     if int(means.min(initial=1)) > 0:
         return draw(_NOBODY, _NEVER, means, source)
-    found = np.zeros(len(means), dtype=np.int64)
+    result = np.zeros(len(means), dtype=np.int64)
     some = np.flatnonzero(means)
-    found[some] = draw(_NOBODY, _NEVER, means[some], source)
-    return found
+    result[some] = draw(_NOBODY, _NEVER, means[some], source)
+    return result

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.noise.source import Source, checked_source
+from barrow.noise.source import RandomSource, checked_source
 
 Integers = NDArray[np.int64]
 
@@ -18,7 +18,7 @@ _NARROW = 2**10
 """Up to this width a product with 22 bits fits 32."""
 
 
-def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integers:
+def uniform_below(bounds: ArrayLike, *, source: RandomSource | None = None) -> Integers:
     """Exactly uniform whole numbers, one in 0 .. bound-1 for each bound, by rejection.
 
     >>> uniform_below([1, 1, 1]).tolist()
@@ -30,20 +30,20 @@ def uniform_below(bounds: ArrayLike, *, source: Source | None = None) -> Integer
     if limits.size and int(limits.min()) < 1:
         raise ParameterError("A bound is 0.", allowed="whole numbers from 1 to 2^62", fix="bounds=[10]")
     origin = checked_source(source)
-    found = np.zeros(len(limits), dtype=np.int64)
+    result = np.zeros(len(limits), dtype=np.int64)
     left = np.flatnonzero(limits > 1)
     # The bits that limit - 1 needs; numbers below 2^53 convert exactly, larger ones may count one bit more.
     bits = np.frexp((limits - 1).astype(np.float64))[1]
     while left.size:
-        drawn = (origin.words(left.size) >> (64 - bits[left]).astype(np.uint64)).astype(np.int64)
-        good = drawn < limits[left]
-        found[left[good]] = drawn[good]
+        sample = (origin.words(left.size) >> (64 - bits[left]).astype(np.uint64)).astype(np.int64)
+        good = sample < limits[left]
+        result[left[good]] = sample[good]
         left = left[~good]
-    return found
+    return result
 
 
 def uniform_in_spans(
-    starts: Integers, widths: Integers, numbers: Integers, source: Source
+    starts: Integers, widths: Integers, numbers: Integers, source: RandomSource
 ) -> tuple[Integers, Integers | None]:
     """For each span of ``width`` from ``start`` on, so many independent uniform draws from it, span after span.
 
@@ -59,22 +59,22 @@ def uniform_in_spans(
 
 
 def scaled_to_spans(
-    drawn: NDArray[Any], starts: Integers, widths: NDArray[Any], numbers: Integers, bits: int
+    values: NDArray[Any], starts: Integers, widths: NDArray[Any], numbers: Integers, bits: int
 ) -> tuple[Integers, Integers | None]:
     """From ``bits`` random bits each, start + a uniform number below width; and which of them are refused.
 
     Of the 2^bits numbers all but 2^bits mod width serve, the same number for each result. The products must fit the
     type of the arrays.
     """
-    kind = drawn.dtype.type
+    kind = values.dtype.type
     product = np.repeat(widths, numbers)
-    product *= drawn
+    product *= values
     low = product & kind(2**bits - 1)
     product >>= kind(bits)
-    found = np.repeat(starts, numbers)
-    found += product.view(f"i{product.itemsize}")
+    result = np.repeat(starts, numbers)
+    result += product.view(f"i{product.itemsize}")
     refused = (low < np.repeat((2**bits % widths.astype(np.int64)).astype(kind), numbers)).nonzero()[0]
-    return found, refused if refused.size else None
+    return result, refused if refused.size else None
 
 
 _WIDE = 2**32
@@ -82,7 +82,7 @@ _AT_ONCE = 2**20
 """Places drawn at once: what is held beside the answer stays below a few tens of mebibytes."""
 
 
-def uniform_places(bounds: NDArray[Any], *, source: Source | None = None) -> Integers:
+def uniform_places(bounds: NDArray[Any], *, source: RandomSource | None = None) -> Integers:
     """Exactly uniform whole numbers, one in 0 .. bound-1 for each bound; ``uniform_below`` for very many bounds.
 
     Two come from each random word. A 32-bit number x, multiplied by the bound b, falls into one of b intervals of
@@ -103,23 +103,23 @@ def uniform_places(bounds: NDArray[Any], *, source: Source | None = None) -> Int
     origin = checked_source(source)
     if limits.size and int(limits.max()) >= _WIDE:
         return uniform_below(limits, source=origin)
-    found = np.empty(len(limits), dtype=np.int64)
+    result = np.empty(len(limits), dtype=np.int64)
     for start in range(0, len(limits), _AT_ONCE):
-        found[start : start + _AT_ONCE] = _drawn(limits[start : start + _AT_ONCE].astype(np.uint32), origin)
-    return found
+        result[start : start + _AT_ONCE] = _draw(limits[start : start + _AT_ONCE].astype(np.uint32), origin)
+    return result
 
 
-def _drawn(limits: NDArray[np.uint32], source: Source) -> NDArray[np.uint32]:
-    found, good = placed(_halves_of_words(len(limits), source), limits)
+def _draw(limits: NDArray[np.uint32], source: RandomSource) -> NDArray[np.uint32]:
+    result, good = placed(_halves_of_words(len(limits), source), limits)
     left = np.flatnonzero(~good)
     while left.size:
         again, good = placed(_halves_of_words(left.size, source), limits[left])
-        found[left[good]] = again[good]
+        result[left[good]] = again[good]
         left = left[~good]
-    return found
+    return result
 
 
-def _halves_of_words(count: int, source: Source) -> NDArray[np.uint32]:
+def _halves_of_words(count: int, source: RandomSource) -> NDArray[np.uint32]:
     return source.words((count + 1) // 2).view(np.uint32)[:count]
 
 

@@ -9,11 +9,12 @@ from barrow.numerics.exact import at_least, at_most, between, near
 from barrow.numerics.places import Places
 from barrow.render.figures.accuracy import Here, growth, loglog, sweep, tradeoff
 from barrow.render.figures.bars import bars, histogram
-from barrow.render.figures.belief import Kept, belief, hundred
+from barrow.render.figures.belief import BeliefBound, belief, hundred
 from barrow.render.figures.curves import Curve
 from barrow.render.figures.figure import Figure, bundle, document, script, stylesheet
 from barrow.render.figures.icicle import icicle
 from barrow.render.figures.map import map_figure
 from barrow.render.figures.matrix import matrix
 from barrow.render.figures.ring import ring
+from barrow.render.figures.series import intervals
 from barrow.render.figures.timeline import Step, timeline

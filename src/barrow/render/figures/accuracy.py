@@ -10,7 +10,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.render.figures.curves import Curve, end_labels, interpolated, labels_width, line_of, log_range
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.svg import (
     LogScale,
     bottom_axis,
@@ -133,7 +133,7 @@ def sweep(
     if here is not None:
         about = f"{isolated(here.label)}: error at most {at_most(here.y, unit)}."
         body.append(frame.here(here, about))
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="sweep", reach=400)
+    return build_figure(*body, title=title, description=about, width=width, height=height, kind="sweep", reach=400)
 
 
 def loglog(
@@ -157,7 +157,7 @@ def loglog(
     ends = ", ".join(f"{isolated(c.label)} from {near(float(c.y[0]))} to {near(float(c.y[-1]))}" for c in curves)
     about = f"{len(curves)} curve{'s' if len(curves) > 1 else ''}: {ends}."
     body = [frame.axes(clean(x)), frame.lines()]
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="growth", reach=400)
+    return build_figure(*body, title=title, description=about, width=width, height=height, kind="growth", reach=400)
 
 
 class _Frame:
@@ -208,18 +208,18 @@ class _Frame:
         for alpha, odds in sorted(guesses):
             if not self.x.low <= alpha <= self.x.high:
                 continue
-            at, said = self.x(alpha), at_most(odds, PERCENT)
-            half = text_width(said, 11.5) / 2
+            at, text = self.x(alpha), at_most(odds, PERCENT)
+            half = text_width(text, 11.5) / 2
             if at - half > free:
                 parts.append(element("path", d=f"M{at:.1f},{self.top:.1f}v-6", class_="axis"))
-                parts.append(element("text", text=said, x=at, y=self.top - 11, class_="tick mid"))
+                parts.append(element("text", text=text, x=at, y=self.top - 11, class_="tick mid"))
                 free = at + half + 8
         if parts:
             line = f"M{self.left:.1f},{self.top:.1f}H{self.right:.1f}"
             parts.append(element("path", d=line, class_="rule"))
             wide = self.right - self.left + self.room - 10
-            said = label if text_width(label, 12.5) <= wide else shortened(label.partition(",")[0], wide, 12.5)
-            parts.append(element("text", text=said, x=self.left, y=self.top - 34, class_="label"))
+            text = label if text_width(label, 12.5) <= wide else shortened(label.partition(",")[0], wide, 12.5)
+            parts.append(element("text", text=text, x=self.left, y=self.top - 34, class_="label"))
         return "".join(parts)
 
     def lines(self) -> str:
@@ -232,7 +232,7 @@ class _Frame:
         parts.append(end_labels(ends, self.right, self.top - 8, self.bottom + 8, self.room))
         return "".join(parts)
 
-    def here(self, here: Here, said: str) -> str:
+    def here(self, here: Here, sentence: str) -> str:
         x, y = self.x(here.x), self.y(here.y)
         text = f"{clean(here.label)}: {at_most(here.y, self.unit)}"
         wide = text_width(text) * 1.06
@@ -243,7 +243,7 @@ class _Frame:
             element("circle", cx=x, cy=y, r=5.5, class_="kept"),
             element("text", text=text, x=at[0], y=at[1], class_="strong halo"),
             at=(x, y),
-            said=said,
+            label=sentence,
         )
 
     def _trouble(self, x: float, y: float, wide: float) -> int:
@@ -266,16 +266,16 @@ class _Frame:
             body.append(self.here(here, text))
             about = " ".join([f"{text}.", *self.compared(here)])
         width, height = self.size
-        return drawn(*body, title=title, description=about, width=width, height=height, kind=kind, reach=400)
+        return build_figure(*body, title=title, description=about, width=width, height=height, kind=kind, reach=400)
 
     def compared(self, here: Here) -> list[str]:
         """Whose error is smaller at the study's place."""
-        said = []
+        lines = []
         for curve in self.curves[1:]:
             if curve.style == "main" and curve.x[0] <= here.x <= curve.x[-1]:
                 other = float(interpolated(curve, np.array(here.x)))
                 word = "smaller" if here.y < other else "larger" if here.y > other else "the same"
-                said.append(
+                lines.append(
                     f"The error of {isolated(curve.label)} there is {near(other, self.unit)}: this one is {word}."
                 )
-        return said
+        return lines

@@ -8,10 +8,10 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, between, near
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Numbers, Readings, checked_labels, finite
 from barrow.render.figures.svg import (
-    Scale,
+    AxisScale,
     bottom_axis,
     clean,
     element,
@@ -61,17 +61,17 @@ def bars(
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     names = checked_labels(labels, len(readings))
-    said, note = largest_said(readings, names) if alike else _each_said(readings, names), ""
+    sentence, note = largest_text(readings, names) if alike else _each_text(readings, names), ""
     if len(readings) > most:
-        kept = readings.largest(most)
+        largest = readings.largest(most)
         note = f"The {most} largest of {len(readings):,} are drawn."
-        readings, names = readings.pick(kept), [names[i] for i in kept]
+        readings, names = readings.pick(largest), [names[i] for i in largest]
     row = 25.0
     shown = [_ends(readings, i, width >= 500) for i in range(len(readings))]
     room = min(max(text_width(clean(name)[:200]) for name in names) + 12, labels_share * width)
     side = max(text_width(text, 11.5) for text in shown) + 12
     top, bottom = 14.0, 14.0 + row * len(readings)
-    x = Scale(min(0.0, _bottom(readings)), max(readings.top, 1e-300), room, width - side - 6)
+    x = AxisScale(min(0.0, _bottom(readings)), max(readings.top, 1e-300), room, width - side - 6)
     zero = x(0.0)
     body = [_grid(x, top, bottom, unit)]
     for i, name in enumerate(names):
@@ -81,29 +81,29 @@ def bars(
         end = x(readings.top) + 8
         value = element("text", text=shown[i], x=end, y=y + 16, class_="tick")
         parts = [label, bar, _level_whisker(readings, i, x, y + row / 2), value]
-        body.append(mark(*parts, at=(max(zero, x(readings.value[i])), y + row / 2), said=readings.said(i, name)))
+        body.append(mark(*parts, at=(max(zero, x(readings.value[i])), y + row / 2), label=readings.describe(i, name)))
     body.append(element("path", d=f"M{zero:.1f},{top}V{bottom}", class_="axis"))
     if note:
         body.append(element("text", text=note, x=room, y=bottom + 36, class_="note"))
     height = bottom + (46 if note else 26)
-    return drawn(
-        *body, title=title, description=f"{said}{note and ' ' + note}", width=width, height=height, kind="bars"
+    return build_figure(
+        *body, title=title, description=f"{sentence}{note and ' ' + note}", width=width, height=height, kind="bars"
     )
 
 
-def largest_said(readings: Readings, names: Sequence[object]) -> str:
+def largest_text(readings: Readings, names: Sequence[object]) -> str:
     """The finding of a histogram in a sentence or two."""
     best = int(readings.value.argmax())
     below = int(readings.below.sum())
     many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
-    said = readings.said(best, names[best])
-    return f"{said}.{many}" if len(names) == 1 else f"The largest value is {said}.{many}"
+    text = readings.describe(best, names[best])
+    return f"{text}.{many}" if len(names) == 1 else f"The largest value is {text}.{many}"
 
 
-def _each_said(readings: Readings, names: Sequence[object]) -> str:
+def _each_text(readings: Readings, names: Sequence[object]) -> str:
     """All values with their intervals; of many the first and the last."""
     shown = range(len(readings)) if len(readings) <= _FEW else (0, len(readings) - 1)
-    return "; ".join(readings.said(i, names[i]) for i in shown) + "."
+    return "; ".join(readings.describe(i, names[i]) for i in shown) + "."
 
 
 def _ends(readings: Readings, i: int, whole: bool) -> str:
@@ -121,7 +121,7 @@ def _bottom(readings: Readings) -> float:
     return 0.0 if readings.unit == PERCENT and float(readings.value.min()) >= 0 else least
 
 
-def _grid(x: Scale, top: float, bottom: float, unit: str) -> str:
+def _grid(x: AxisScale, top: float, bottom: float, unit: str) -> str:
     parts = []
     for tick in x.ticks(max(2, int((x.end - x.start) / 90))):
         parts.append(element("path", d=f"M{x(tick):.1f},{top}V{bottom}", class_="grid"))
@@ -135,7 +135,7 @@ def _bar(x: float, y: float, width: float, height: float, below: bool) -> str:
     return element("rect", x=x, y=y, width=max(width, 0.5), height=height, class_="bar")
 
 
-def _level_whisker(readings: Readings, i: int, x: Scale, y: float) -> str:
+def _level_whisker(readings: Readings, i: int, x: AxisScale, y: float) -> str:
     if readings.low is None or readings.high is None:
         return ""
     a, b = x(max(readings.low[i], x.low)), x(readings.high[i])
@@ -195,13 +195,13 @@ def histogram(
 
     best = int(readings.value.argmax())
     below = int(readings.below.sum())
-    said = f"The largest value is {readings.said(best, name(best))}."
-    said += f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
+    text = f"The largest value is {readings.describe(best, name(best))}."
+    text += f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
     top, bottom = 34.0, height - 50.0
-    y = Scale(_bottom(readings), max(readings.top, 1e-300) * 1.04, bottom, top)
+    y = AxisScale(_bottom(readings), max(readings.top, 1e-300) * 1.04, bottom, top)
     left = ticks_width(y, lambda t: near(t, unit))
     right = width - 14.0
-    x = Scale(float(ends[0]), float(ends[-1]), left, right)
+    x = AxisScale(float(ends[0]), float(ends[-1]), left, right)
     columns = _columns(readings, ends, x)
     note = ""
     if len(columns) < len(readings):
@@ -212,16 +212,18 @@ def histogram(
     for i, a, b in columns:
         zero, level = y(max(0.0, y.low)), y(readings.value[i])
         bar = _bar(a + gap, min(zero, level), b - a - 2 * gap, abs(zero - level), readings.below[i])
-        body.append(mark(bar, at=((a + b) / 2, level), said=readings.said(i, name(i))))
+        body.append(mark(bar, at=((a + b) / 2, level), label=readings.describe(i, name(i))))
         whiskers.append(_upright_whisker(readings, i, y, (a + b) / 2, (b - a) / 2))
     body += whiskers if (right - left) / len(columns) >= 5 else [_band(readings, columns, y)]
     label = " ".join(part for part in (clean(axis), note) if part) if not note else f"{clean(axis)}. {note}".strip(". ")
     body.append(bottom_axis(x, bottom, label, lambda t: near(t, digits=6)))
-    about = f"{said}{note and ' ' + note}"
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="histogram", reach=10**4)
+    about = f"{text}{note and ' ' + note}"
+    return build_figure(
+        *body, title=title, description=about, width=width, height=height, kind="histogram", reach=10**4
+    )
 
 
-def _columns(readings: Readings, ends: np.ndarray, x: Scale) -> list[tuple[int, float, float]]:
+def _columns(readings: Readings, ends: np.ndarray, x: AxisScale) -> list[tuple[int, float, float]]:
     """Which bin stands where: every bin, or of the bins that begin in one column of pixels the largest."""
     count = len(readings)
     if count <= (x.end - x.start) / 2:
@@ -234,7 +236,7 @@ def _columns(readings: Readings, ends: np.ndarray, x: Scale) -> list[tuple[int, 
     return [(int(i), x.start + step * slot[i], x.start + step * (slot[i] + 1)) for i in order[first]]
 
 
-def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: Scale) -> str:
+def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: AxisScale) -> str:
     """All intervals as one band, where columns are too narrow for whiskers."""
     if readings.low is None or readings.high is None:
         return ""
@@ -243,7 +245,7 @@ def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: Sc
     return element("path", d=f"M{upper}L{lower}Z", class_="reach")
 
 
-def _upright_whisker(readings: Readings, i: int, y: Scale, x: float, half: float) -> str:
+def _upright_whisker(readings: Readings, i: int, y: AxisScale, x: float, half: float) -> str:
     if readings.low is None or readings.high is None:
         return ""
     a, b = y(max(readings.low[i], y.low)), y(readings.high[i])

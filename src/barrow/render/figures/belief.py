@@ -10,9 +10,9 @@ from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.render.figures.curves import Curve, end_labels, labels_width, line_of
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.svg import (
-    Scale,
+    AxisScale,
     apart,
     bottom_axis,
     clean,
@@ -29,27 +29,27 @@ _GUESS = "a 50 % guess about one person can become at most …"
 
 
 @dataclass(frozen=True)
-class Kept:
+class BeliefBound:
     """A promise, what it asked for and what it gets, both as what a 50 % guess can become.
 
     Args:
         label: The change that is hidden, in words.
         distance: How far the records had been elsewhere.
-        asked: What a guess may become at most.
-        kept: What it can become at most.
+        promised: What a guess may become at most.
+        reached: What it can become at most.
 
-    >>> Kept("1 day of 30, 10 km elsewhere", 10, asked=0.63, kept=0.56).kept
+    >>> BeliefBound("1 day of 30, 10 km elsewhere", 10, promised=0.63, reached=0.56).reached
     0.56
     """
 
     label: str
     distance: float
-    asked: float
-    kept: float
+    promised: float
+    reached: float
 
     def __post_init__(self) -> None:
         """Check that both are probabilities that a guess of 50 % can grow to."""
-        for name, value in (("asked", self.asked), ("kept", self.kept)):
+        for name, value in (("promised", self.promised), ("reached", self.reached)):
             _check(value, name)
         if not (math.isfinite(self.distance) and self.distance >= 0):
             raise ParameterError(f"distance is {self.distance}.", allowed="0 or more", fix="distance=10")
@@ -62,7 +62,7 @@ def _check(value: float, name: str) -> None:
 
 def belief(
     curves: Sequence[Curve],
-    promises: Sequence[Kept] = (),
+    promises: Sequence[BeliefBound] = (),
     *,
     worst: float,
     unit: str,
@@ -82,7 +82,7 @@ def belief(
         height: In pixels.
 
     >>> curve = Curve("everything", [0, 100], [0.55, 0.69])
-    >>> print(belief([curve], [Kept("all, 50 km elsewhere", 50, 0.7, 0.63)], worst=0.69, unit="km"))
+    >>> print(belief([curve], [BeliefBound("all, 50 km elsewhere", 50, 0.7, 0.63)], worst=0.69, unit="km"))
     What anyone can learn about one person. If all, 50 km elsewhere: a 50 % guess can become at most 63 % (promised:
     70 %). Whatever is different: at most 69 %.
     """
@@ -94,13 +94,13 @@ def belief(
     for curve in curves:
         _check(float(curve.y.min()), "a curve")
         _check(float(curve.y.max()), "a curve")
-    highest = max([worst, *(float(c.y.max()) for c in curves), *(p.asked for p in promises)])
+    highest = max([worst, *(float(c.y.max()) for c in curves), *(p.promised for p in promises)])
     ceiling = next(top for top in (0.6, 0.75, 1.0) if highest <= top * 0.99 or top == 1.0)
     ends = [f"≤ {at_most(float(c.y[-1]), PERCENT)}" for c in curves]
     room = labels_width([*(c.label for c in curves), *ends], 0.3 * width)
     left, right, top, bottom = 52.0, width - room, 54.0, height - 48.0
     reach = max([float(c.x[-1]) for c in curves] + [p.distance for p in promises])
-    x, y = Scale(0.0, reach, left, right), Scale(0.5, ceiling, bottom, top)
+    x, y = AxisScale(0.0, reach, left, right), AxisScale(0.5, ceiling, bottom, top)
     body = [
         bottom_axis(x, bottom, f"how far elsewhere the records had been ({clean(unit)})", near, top=top),
         left_axis(y, left, _GUESS, lambda t: near(t, PERCENT), right=right, lift=27),
@@ -113,24 +113,24 @@ def belief(
     numbers = apart([x(p.distance) for p in promises], 16, left, right)
     for k, promise in enumerate(promises):
         body.append(_promise(k + 1, promise, x(promise.distance), numbers[k], y))
-    said = [f"If {_said(p)}." for p in promises]
-    about = " ".join([*said, f"Whatever is different: at most {at_most(worst, PERCENT)}."])
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="belief", reach=200)
+    lines = [f"If {_bound_text(p)}." for p in promises]
+    about = " ".join([*lines, f"Whatever is different: at most {at_most(worst, PERCENT)}."])
+    return build_figure(*body, title=title, description=about, width=width, height=height, kind="belief", reach=200)
 
 
-def _said(promise: Kept) -> str:
-    kept, asked = at_most(promise.kept, PERCENT), at_most(promise.asked, PERCENT)
-    return f"{isolated(promise.label)}: a 50 % guess can become at most {kept} (promised: {asked})"
+def _bound_text(promise: BeliefBound) -> str:
+    reached, promised = at_most(promise.reached, PERCENT), at_most(promise.promised, PERCENT)
+    return f"{isolated(promise.label)}: a 50 % guess can become at most {reached} (promised: {promised})"
 
 
-def _cap(worst: float, x: Scale, y: Scale, promises: Sequence[Kept]) -> str:
+def _cap(worst: float, x: AxisScale, y: AxisScale, promises: Sequence[BeliefBound]) -> str:
     level = y(worst)
     text = f"never above {at_most(worst, PERCENT)}"
     longer = f"{text}, even if everything were different"
     text = longer if text_width(longer, 11.5) < 0.6 * (x.end - x.start) else text
     wide = text_width(text, 11.5)
     # The note stands where no promise is drawn: at the right if there is room, else at the left.
-    taken = [x(p.distance) for p in promises if abs(y(p.asked) - level) < 26 or abs(y(p.kept) - level) < 26]
+    taken = [x(p.distance) for p in promises if abs(y(p.promised) - level) < 26 or abs(y(p.reached) - level) < 26]
     start = next(
         (s for s in (x.end - wide - 8, x.start + 8) if not any(s - 12 <= t <= s + wide + 12 for t in taken)),
         x.end - wide - 8,
@@ -140,15 +140,15 @@ def _cap(worst: float, x: Scale, y: Scale, promises: Sequence[Kept]) -> str:
     )
 
 
-def _promise(number: int, promise: Kept, x: float, label: float, y: Scale) -> str:
-    asked, kept = y(promise.asked), y(promise.kept)
-    line = f"M{x:.1f},{kept:.1f}V{asked:.1f}M{x - 7:.1f},{asked:.1f}h14"
+def _promise(number: int, promise: BeliefBound, x: float, label: float, y: AxisScale) -> str:
+    promised, reached = y(promise.promised), y(promise.reached)
+    line = f"M{x:.1f},{reached:.1f}V{promised:.1f}M{x - 7:.1f},{promised:.1f}h14"
     return mark(
         element("path", d=line, class_="asked"),
-        element("circle", cx=x, cy=kept, r=5.0, class_="kept"),
-        element("text", text=str(number), x=label, y=min(asked, kept) - 8, class_="strong mid halo"),
-        at=(x, kept),
-        said=f"Promise {number}: {_said(promise)}",
+        element("circle", cx=x, cy=reached, r=5.0, class_="kept"),
+        element("text", text=str(number), x=label, y=min(promised, reached) - 8, class_="strong mid halo"),
+        at=(x, reached),
+        label=f"Promise {number}: {_bound_text(promise)}",
     )
 
 
@@ -170,7 +170,7 @@ def hundred(probability: float, *, title: str = "", width: int = 250) -> Figure:
     kinds = (("before", 0, 50, 0.37), ("after", 50, after, 0.37), ("never", after, 100, 0.37))
     # A ring, so that the added dots are told apart without colour.
     dots = [_dots(middles[a:b], step * r, kind) for kind, a, b, r in (*kinds, ("back", 50, after, 0.16)) if a < b]
-    return drawn(
+    return build_figure(
         *dots,
         title=title or f"50 in 100 become at most {after} in 100",
         description=f"50 dots are filled, at most {after - 50} are added.",

@@ -11,7 +11,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics.exact import near
 from barrow.render.figures.readings import Numbers, finite
-from barrow.render.figures.svg import Floats, Scale, apart, clean, element, polyline, shortened, text_width
+from barrow.render.figures.svg import AxisScale, Floats, apart, clean, element, polyline, shortened, text_width
 
 Style = Literal["main", "faint"]
 _COLOURS = 4
@@ -51,7 +51,7 @@ class Curve:
             )
 
 
-def line_of(curve: Curve, x: Scale, y: Scale, kind: int) -> str:
+def line_of(curve: Curve, x: AxisScale, y: AxisScale, kind: int) -> str:
     """The curve as a path, thinned where points share a pixel; ``kind`` chooses colour and dashes."""
     points: list[tuple[float, float]] = []
     for p in zip(x.positions(curve.x).tolist(), y.positions(curve.y).tolist(), strict=True):

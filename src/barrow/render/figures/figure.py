@@ -139,21 +139,21 @@ def bundle(text: str, figure: Figure | None = None, html: str = "") -> dict[str,
     return {"text/plain": text, "text/html": image + (html or f"<pre>{escape_html(text)}</pre>")}
 
 
-def drawn(
+def build_figure(
     *body: str, title: str, description: str, width: float, height: float, kind: str, reach: int = 60, other: str = ""
 ) -> Figure:
     """The figure that some elements make; its ids come from its content, so that pages can hold many figures.
 
     ``reach`` is how many pixels from a mark a pointer still reads it, ``other`` what is read out where no mark is near.
     """
-    heading, said = clean(title), lawful(description)
+    heading, text = clean(title), lawful(description)
     inner = (element("defs", hatch()) if f"#{KEY}-hatch" in "".join(body) else "") + "".join(body)
-    key = f"{kind}-{hashlib.sha256(f'{heading}{said}{inner}'.encode()).hexdigest()[:10]}"
+    key = f"{kind}-{hashlib.sha256(f'{heading}{text}{inner}'.encode()).hexdigest()[:10]}"
     whole = (round(width), round(height))
     svg = element(
         "svg",
         element("title", text=heading, id=f"{key}-title"),
-        element("desc", text=said, id=f"{key}-about"),
+        element("desc", text=text, id=f"{key}-about"),
         inner.replace(KEY, key),
         xmlns="http://www.w3.org/2000/svg",
         viewBox=f"0 0 {whole[0]} {whole[1]}",
@@ -165,7 +165,7 @@ def drawn(
         data_reach=reach,
         data_else=other or None,
     )
-    return Figure(svg, heading, said, *whole)
+    return Figure(svg, heading, text, *whole)
 
 
 def document(title: str, body: str, *, css: str, js: str = "", language: str = "en") -> str:
@@ -259,7 +259,7 @@ def _variables(colours: dict[str, str]) -> str:
 
 
 def _resolved(rules: str, colours: dict[str, str]) -> str:
-    return re.sub(r"var\(--([a-z0-9]+)\)", lambda found: colours[found[1]], rules)
+    return re.sub(r"var\(--([a-z0-9]+)\)", lambda result: colours[result[1]], rules)
 
 
 def _coloured(rules: str) -> str:

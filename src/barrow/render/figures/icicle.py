@@ -8,8 +8,8 @@ from typing import Any
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, between, near
-from barrow.render.figures.bars import largest_said
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.bars import largest_text
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Numbers, Readings
 from barrow.render.figures.svg import element, hatched, isolated, mark, shortened, text_width
 
@@ -81,8 +81,8 @@ def icicle(
     for note in notes:
         height += 18
         body.append(element("text", text=note, x=2, y=height - 4, class_="note"))
-    about = " ".join([largest_said(readings, [" / ".join(way) for way in ways]), *notes])
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="icicle", reach=80)
+    about = " ".join([largest_text(readings, [" / ".join(way) for way in ways]), *notes])
+    return build_figure(*body, title=title, description=about, width=width, height=height, kind="icicle", reach=80)
 
 
 def _tree(ways: Sequence[tuple[str, ...]], readings: Readings) -> tuple[_Node, int]:
@@ -134,24 +134,24 @@ class _Picture:
             self.place(child, at, at + tall, level + 1, hue)
             at += tall
         if small and end - at >= 0.5:
-            said = f"{small:,} smaller node{'s' * (small > 1)}"
+            text = f"{small:,} smaller node{'s' * (small > 1)}"
             shape = element("rect", **self._place(level, at, end - at), class_="rest")
-            self._add(shape, self._words(said, (), level, at, end - at), level, (at + end) / 2, said)
+            self._add(shape, self._words(text, (), level, at, end - at), level, (at + end) / 2, text)
         self.hidden += small
 
     def _place(self, level: int, at: float, tall: float) -> dict[str, Any]:
         return {"x": level * self.wide, "y": at, "width": self.wide - 1, "height": max(tall - 1, 0.5)}
 
-    def _add(self, shape: str, words: str, level: int, middle: float, said: str) -> None:
-        self.parts.append(mark(shape, words, at=((level + 0.5) * self.wide, middle), said=said))
+    def _add(self, shape: str, words: str, level: int, middle: float, text: str) -> None:
+        self.parts.append(mark(shape, words, at=((level + 0.5) * self.wide, middle), label=text))
 
     def _box(self, node: _Node, at: float, tall: float, level: int, group: int) -> None:
         box, middle, readings = self._place(level, at, tall), at + tall / 2, self.readings
         if node.reading < 0:
             whole = near(node.size, readings.unit)
             words = self._words(node.name, (whole,), level, at, tall)
-            said = f"{isolated(node.name)}: {whole}, the sum of its children"
-            self._add(element("rect", **box, class_="rest"), words, level, middle, said)
+            text = f"{isolated(node.name)}: {whole}, the sum of its children"
+            self._add(element("rect", **box, class_="rest"), words, level, middle, text)
             return
         i = node.reading
         if readings.below[i]:
@@ -163,7 +163,7 @@ class _Picture:
                 ends = between(max(readings.low[i], 0.0), readings.high[i], readings.unit)
                 values.insert(0, f"{values[0]} ({ends})")
         words = self._words(node.name, values, level, at, tall)
-        self._add(shape, words, level, middle, readings.said(i, " / ".join(self.ways[i])))
+        self._add(shape, words, level, middle, readings.describe(i, " / ".join(self.ways[i])))
 
     def _words(self, name: str, values: Sequence[str], level: int, at: float, tall: float) -> str:
         """A name, and the longest way to say its value that leaves the name whole, or else the shortest."""

@@ -10,10 +10,10 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near
 from barrow.numerics.places import Places
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.outline import Ground, Outline, bundled_ground, own_ground, relative_path
 from barrow.render.figures.places import Ids, disc_radius, shapes_of, turned
-from barrow.render.figures.projection import Projection, checked_box
+from barrow.render.figures.projection import MapProjection, checked_box
 from barrow.render.figures.readings import (
     MOST_CLASSES,
     Numbers,
@@ -28,7 +28,7 @@ from barrow.render.figures.readings import (
 from barrow.render.figures.svg import KEY, element, hatched, legend, mark, number, shades_of
 
 if TYPE_CHECKING:
-    from barrow.questions.values import Regions
+    from barrow.questions.value_tables import Regions
 
 MOST_MARKS = 600
 _MANY = 20_000
@@ -85,7 +85,7 @@ def map_figure(
     shown = readings if regions is None else _together(readings, regions)
     view = places.bounds() if box is None else checked_box(box)
     names = _names(places, view) if labels is None else checked_labels(labels, len(readings))
-    projection = Projection(view, float(width), float(most_height))
+    projection = MapProjection(view, float(width), float(most_height))
     places = turned(places, projection)
     ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
     edges = class_edges(shown) if regions is None else coarse_edges(shown)
@@ -104,10 +104,10 @@ def map_figure(
         "".join(marks),
         "".join(key for _, key, _ in layers),
     ]
-    return drawn(
+    return build_figure(
         *body,
         title=title,
-        description=_said(readings, names, len(marks), places, regions),
+        description=_map_text(readings, names, len(marks), places, regions),
         width=width,
         height=height + max(used for _, _, used in layers) + 34,
         kind="map",
@@ -133,7 +133,7 @@ def _names(places: Places, view: Sequence[float]) -> list[str]:
     return [place_name(a, b, digits) for a, b in zip(places.lat.tolist(), places.lon.tolist(), strict=True)]
 
 
-def _shapes(ground: Ground, projection: Projection) -> str:
+def _shapes(ground: Ground, projection: MapProjection) -> str:
     """Shapes that are drawn more than once: the map's edge and its land."""
     x, y = projection.pixels(*projection.frame())
     edge = relative_path(np.column_stack([x, y]), close=True)
@@ -169,7 +169,7 @@ def _layers(
     readings: Readings,
     edges: Sequence[float],
     classes: Ids,
-    projection: Projection,
+    projection: MapProjection,
     redraws: Sequence[Numbers],
     size: tuple[float, float],
 ) -> list[tuple[str, str, float]]:
@@ -188,32 +188,32 @@ def _layers(
         again = finite(other, "redraws").ravel()
         if len(again) != len(readings):
             raise ParameterError("A redraw has another length.", allowed="one value a place", fix="one value a place")
-        found = np.searchsorted(np.asarray(edges), again, side="left")
+        result = np.searchsorted(np.asarray(edges), again, side="left")
         name = "Another map that fits" + (f" ({k + 1})" if len(redraws) > 1 else "")
         about = "One of many maps that the released numbers allow: what changes between them is noise."
-        shown.append((name, about, np.asarray(shades)[found], names, shades))
+        shown.append((name, about, np.asarray(shades)[result], names, shades))
     out = []
-    for k, (name, about, found, words, used) in enumerate(shown):
-        paths = shapes_of(places, found.astype(np.int64), projection, MOST_CLASSES)
+    for k, (name, about, result, words, used) in enumerate(shown):
+        paths = shapes_of(places, result.astype(np.int64), projection, MOST_CLASSES)
         cells = [element("path", d=d, class_=f"cell q{c}") for c, d in enumerate(paths, 1) if d]
         hidden = {"class_": "off"} if k else {}
         shapes = element("g", *cells, data_layer=name, data_about=about, clip_path=f"url(#{KEY}-frame)", **hidden)
-        key, tall = legend(words, x=6, y=height + 32, width=width - 6, below=bool((found == 0).any()), classes=used)
+        key, tall = legend(words, x=6, y=height + 32, width=width - 6, below=bool((result == 0).any()), classes=used)
         out.append((shapes, element("g", key, data_layer=name, **hidden), tall))
     return out
 
 
-def _marks(places: Places, readings: Readings, names: Sequence[str], projection: Projection) -> list[str]:
+def _marks(places: Places, readings: Readings, names: Sequence[str], projection: MapProjection) -> list[str]:
     """What can be read out: the places that stand out, at most so many of them."""
     order = readings.largest(MOST_MARKS)
     order = order[~readings.below[order]]
     x, y = projection.pixels(places.lat, places.lon)
     r = disc_radius(x, y)
-    found = []
+    results = []
     for i in order.tolist():
         spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
-        found.append(mark(spot, at=(float(x[i]), float(y[i])), said=readings.said(i, names[i])))
-    return found
+        results.append(mark(spot, at=(float(x[i]), float(y[i])), label=readings.describe(i, names[i])))
+    return results
 
 
 def _together(readings: Readings, regions: Regions) -> Readings:
@@ -225,22 +225,24 @@ def _together(readings: Readings, regions: Regions) -> Readings:
     return Readings(readings.value, low, np.maximum(high, low), None, readings.unit)
 
 
-def _region_marks(places: Places, readings: Readings, regions: Regions, projection: Projection, most: int) -> list[str]:
+def _region_marks(
+    places: Places, readings: Readings, regions: Regions, projection: MapProjection, most: int
+) -> list[str]:
     """Regions of several places, the largest first, each read out at the place in it that is nearest to its middle."""
     x, y = projection.pixels(places.lat, places.lon)
     r = disc_radius(x, y)
-    found: list[str] = []
+    texts: list[str] = []
     for region, inside in _members(regions):
-        if len(found) >= most:
+        if len(texts) >= most:
             break
         if len(inside) == 1 and not readings.below[inside[0]]:
             continue  # it stands out alone
         middle = np.hypot(x[inside] - x[inside].mean(), y[inside] - y[inside].mean())
         i = int(inside[int(np.argmin(middle))])
         spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
-        said = _region_words(regions, region, len(inside), places, i, readings.unit)
-        found.append(mark(spot, at=(float(x[i]), float(y[i])), said=said))
-    return found
+        text = _region_words(regions, region, len(inside), places, i, readings.unit)
+        texts.append(mark(spot, at=(float(x[i]), float(y[i])), label=text))
+    return texts
 
 
 def _members(regions: Regions) -> list[tuple[int, Ids]]:
@@ -258,54 +260,54 @@ def _region_words(regions: Regions, number: int, count: int, places: Places, i: 
     return f"{many}: {near(float(regions.share[number - 1]), unit)}, with 95 % certainty {between(low, high, unit)}"
 
 
-def _said_regions(readings: Readings, regions: Regions, places: Places, marked: int) -> str:
+def _regions_text(readings: Readings, regions: Regions, places: Places, marked: int) -> str:
     """What stands out, alone and together; all regions hold at once."""
-    seen, found = int((regions.of > 0).sum()), _members(regions)
+    seen, result = int((regions.of > 0).sum()), _members(regions)
     held = float(readings.value[regions.of > 0].sum())
-    many = f"{len(found):,} region{'s' * (len(found) != 1)}"
+    many = f"{len(result):,} region{'s' * (len(result) != 1)}"
     share = near(held, PERCENT, digits=2)
-    said = [f"{many}, of {seen:,} of {len(readings):,} places, stand out of the noise; they hold about {share}."]
+    lines = [f"{many}, of {seen:,} of {len(readings):,} places, stand out of the noise; they hold about {share}."]
     words = []
-    for region, inside in found[:3]:
+    for region, inside in result[:3]:
         middle = int(inside[len(inside) // 2])
         words.append(_region_words(regions, region, len(inside), places, middle, readings.unit))
-    said.append(f"The largest: {'; '.join(words)}.")
-    said.append("All intervals of regions hold at once with 95 %; within a region the colours are an estimate.")
-    if marked < len(found):
-        said.append(f"The {marked:,} largest can be read out.")
+    lines.append(f"The largest: {'; '.join(words)}.")
+    lines.append("All intervals of regions hold at once with 95 %; within a region the colours are an estimate.")
+    if marked < len(result):
+        lines.append(f"The {marked:,} largest can be read out.")
     if (regions.of == 0).any():
-        said.append("Hatched: nothing stands out there.")
-    return " ".join(said)
+        lines.append("Hatched: nothing stands out there.")
+    return " ".join(lines)
 
 
-def _scale_bar(projection: Projection, height: float) -> str:
+def _scale_bar(projection: MapProjection, height: float) -> str:
     per_pixel = projection.kilometres()
     wanted = per_pixel * projection.width * 0.12
     lengths = [m * 10.0**k for k in range(-3, 5) for m in (1, 2, 5)]
     length = max((k for k in lengths if k <= wanted), default=lengths[0])
     bar, right = length / per_pixel, projection.width - 8
-    said = (near(length, "km") if length >= 1 else near(length * 1000, "m")) + (" mid-map" if projection.wide else "")
+    text = (near(length, "km") if length >= 1 else near(length * 1000, "m")) + (" mid-map" if projection.wide else "")
     return element(
         "path", d=f"M{number(right - bar)},{number(height + 12)}v5h{number(bar)}v-5", class_="axis"
-    ) + element("text", text=said, x=right - bar - 8, y=height + 18, class_="tick end")
+    ) + element("text", text=text, x=right - bar - 8, y=height + 18, class_="tick end")
 
 
-def _said(readings: Readings, names: Sequence[str], marked: int, places: Places, regions: Regions | None) -> str:
+def _map_text(readings: Readings, names: Sequence[str], marked: int, places: Places, regions: Regions | None) -> str:
     if regions is not None:
-        return _said_regions(readings, regions, places, marked)
+        return _regions_text(readings, regions, places, marked)
     below = int(readings.below.sum())
     seen = len(readings) - below
     best = [i for i in readings.largest(3).tolist() if not readings.below[i]]
-    said = [f"{seen:,} of {len(readings):,} places stand out of the noise."]
+    lines = [f"{seen:,} of {len(readings):,} places stand out of the noise."]
     if best:
-        words = [readings.said(i, names[i]) for i in best]
-        said.append(f"The largest values: {'; '.join(words)}.")
+        words = [readings.describe(i, names[i]) for i in best]
+        lines.append(f"The largest values: {'; '.join(words)}.")
     if marked < seen:
-        said.append(f"The {marked:,} largest can be read out.")
+        lines.append(f"The {marked:,} largest can be read out.")
     if below:
         bound = ""
         if readings.high is not None:
             most = max(float(readings.high[readings.below].max()), 0.0)
             bound = f": each is at most {at_most(most, readings.unit, digits=2)}"
-        said.append(f"Hatched places cannot be told from 0{bound}.")
-    return " ".join(said)
+        lines.append(f"Hatched places cannot be told from 0{bound}.")
+    return " ".join(lines)

@@ -9,8 +9,8 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, near
-from barrow.render.figures.bars import MOST_BARS, bars, largest_said
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.bars import MOST_BARS, bars, largest_text
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import (
     Numbers,
     Readings,
@@ -92,15 +92,17 @@ def matrix(
                 _cell(x, y, size - gap, tall - gap, int(classes[k])),
                 _value(shown[k], x + size / 2, y + tall / 2, int(classes[k])) if fits else "",
                 at=(x + size / 2, y + tall / 2),
-                said=readings.said(k, name),
+                label=readings.describe(k, name),
             )
         )
     bottom = top + tall * len(down) + 14
     key, used = legend(
         said_classes, x=left, y=bottom, width=width - left, below=bool((classes == 0).any()), classes=shades
     )
-    said = largest_said(readings, names)
-    return drawn(*body, key, title=title, description=said, width=width, height=bottom + used, kind="matrix", reach=30)
+    sentence = largest_text(readings, names)
+    return build_figure(
+        *body, key, title=title, description=sentence, width=width, height=bottom + used, kind="matrix", reach=30
+    )
 
 
 def _named(row: str, column: str, across_first: bool) -> str:
@@ -112,9 +114,9 @@ def _largest(
 ) -> Figure:
     """Bars of the largest cells, where a matrix would have too many."""
     # The bars draw the first of these and count all, so only a few names are ever made.
-    kept = readings.largest(MOST_BARS)
+    largest = readings.largest(MOST_BARS)
     names = [""] * len(readings)
-    for k in kept.tolist():
+    for k in largest.tolist():
         names[k] = _named(down[k // len(across)], across[k % len(across)], across_first)
     r = readings
     return bars(names, r.value, low=r.low, high=r.high, noise=r.noise, unit=r.unit, title=title, width=width)
@@ -124,13 +126,13 @@ def _widest(labels: Sequence[str]) -> float:
     return min(60.0, max(text_width(clean(label)[:40], 11.5) for label in labels) + 8)
 
 
-def _cell(x: float, y: float, width: float, height: float, found: int) -> str:
-    if found == 0:
+def _cell(x: float, y: float, width: float, height: float, number: int) -> str:
+    if number == 0:
         return element("rect", x=x, y=y, width=width, height=height, class_="open") + element(
             "rect", x=x, y=y, width=width, height=height, fill=hatched()
         )
-    return element("rect", x=x, y=y, width=width, height=height, class_=f"cell q{found}")
+    return element("rect", x=x, y=y, width=width, height=height, class_=f"cell q{number}")
 
 
-def _value(said: str, x: float, y: float, found: int) -> str:
-    return element("text", text=said, x=x, y=y + 4, class_=f"mid v{found}") if found else ""
+def _value(text: str, x: float, y: float, number: int) -> str:
+    return element("text", text=text, x=x, y=y + 4, class_=f"mid v{number}") if number else ""

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from barrow.errors import ParameterError, plain_file
-from barrow.render.figures.projection import Box, Projection, wide
+from barrow.render.figures.projection import Box, MapProjection, wide
 from barrow.render.figures.svg import Floats
 
 Outline = str | PathLike[str] | Mapping[str, Any]
@@ -36,7 +36,7 @@ class Ground:
 
 
 @lru_cache(maxsize=16)
-def bundled_ground(projection: Projection) -> Ground:
+def bundled_ground(projection: MapProjection) -> Ground:
     """Natural Earth's land and borders, and the states of the USA where the box shows them."""
     land, border, state = _bundled(projection.box)
     return Ground(
@@ -56,9 +56,9 @@ def _bundled(box: Box) -> tuple[list[Floats], list[Floats], list[Floats]]:
     near = west < _STATES[3] and east > _STATES[1] and south < _STATES[2] and north > _STATES[0] and size < 130
     view = _view(box)
     land = [piece for ring in _rings(name, "land", view) for piece in _filled(ring, box)]
-    border = [piece for line in _shared(name, "countries", view) for piece in _drawn(line, box)]
+    border = [piece for line in _shared(name, "countries", view) for piece in _visible_parts(line, box)]
     states = _shared("states-10m.json", "states", view) if near else ()
-    return land, border, [piece for line in states for piece in _drawn(line, box)]
+    return land, border, [piece for line in states for piece in _visible_parts(line, box)]
 
 
 def land_rings() -> list[Floats]:
@@ -66,16 +66,16 @@ def land_rings() -> list[Floats]:
     return list(_rings("countries-110m.json", "land"))
 
 
-def own_ground(outline: Outline, projection: Projection) -> Ground:
+def own_ground(outline: Outline, projection: MapProjection) -> Ground:
     """The ground that a GeoJSON draws: polygons as land, lines as borders. An outline may be empty."""
     polygons: list[Floats] = []
     lines: list[Floats] = []
     for kind, shape in _geometries(_read(outline)):
         (polygons if kind == "polygon" else lines).append(shape)
     filled = [piece for ring in polygons for piece in _filled(_continuous(ring), projection.box)]
-    drawn = [piece for line in lines for piece in _drawn(line, projection.box)]
+    samples = [piece for line in lines for piece in _visible_parts(line, projection.box)]
     land = _paths(filled, projection, close=True)
-    return Ground(land, _paths(drawn, projection, close=False), "", sea=bool(land))
+    return Ground(land, _paths(samples, projection, close=False), "", sea=bool(land))
 
 
 def _bad(problem: str) -> ParameterError:
@@ -90,16 +90,16 @@ def _read(outline: Outline) -> Mapping[str, Any]:
     if isinstance(outline, Mapping):
         return outline
     try:
-        found = msgspec.json.decode(plain_file(outline, "The outline").read_bytes())
+        result = msgspec.json.decode(plain_file(outline, "The outline").read_bytes())
     except OSError as error:
         raise _bad(f"cannot be read: {error.strerror}") from None
     except ParameterError:
         raise
     except (ValueError, RecursionError):
         raise _bad("is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(result, dict):
         raise _bad("is not a JSON object")
-    return found
+    return result
 
 
 def _geometries(node: Any, depth: int = 0) -> Iterator[tuple[str, Floats]]:
@@ -127,12 +127,12 @@ def _geometries(node: Any, depth: int = 0) -> Iterator[tuple[str, Floats]]:
 
 def _positions(pairs: Any) -> Floats:
     try:
-        found = np.array([(float(p[0]), float(p[1])) for p in pairs], dtype=np.float64).reshape(-1, 2)
+        result = np.array([(float(p[0]), float(p[1])) for p in pairs], dtype=np.float64).reshape(-1, 2)
     except (TypeError, ValueError, LookupError, OverflowError):
         raise _bad("has a position that is not two numbers") from None
-    if not np.isfinite(found).all() or (np.abs(found[:, 1]) > 90).any() or (np.abs(found[:, 0]) > 720).any():
+    if not np.isfinite(result).all() or (np.abs(result[:, 1]) > 90).any() or (np.abs(result[:, 0]) > 720).any():
         raise _bad("has a position that is no longitude and latitude")
-    return found
+    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,17 +155,17 @@ class _Topology:
 
 @cache
 def _topology(name: str) -> _Topology:
-    found = msgspec.json.decode(files("barrow.render.figures").joinpath("outlines", name).read_bytes())
-    scale, shift = np.array(found["transform"]["scale"]), np.array(found["transform"]["translate"])
-    steps = np.array(list(chain.from_iterable(found["arcs"])), dtype=np.int64)
-    sizes = np.array([len(arc) for arc in found["arcs"]])
+    result = msgspec.json.decode(files("barrow.render.figures").joinpath("outlines", name).read_bytes())
+    scale, shift = np.array(result["transform"]["scale"]), np.array(result["transform"]["translate"])
+    steps = np.array(list(chain.from_iterable(result["arcs"])), dtype=np.int64)
+    sizes = np.array([len(arc) for arc in result["arcs"]])
     starts = np.cumsum(sizes) - sizes
     # Each arc counts from its own first point: what came before it is taken off again.
     sums = np.cumsum(steps, axis=0)
     points = (sums - np.repeat(sums[starts] - steps[starts], sizes, axis=0)) * scale + shift
     ends = np.hstack([np.minimum.reduceat(points, starts), np.maximum.reduceat(points, starts)])
     bounds = [(west, south, east, north) for west, south, east, north in ends.tolist()]
-    return _Topology(found["objects"], np.split(points, starts[1:]), bounds)
+    return _Topology(result["objects"], np.split(points, starts[1:]), bounds)
 
 
 def _polygons(name: str, layer: str) -> Iterator[Sequence[int]]:
@@ -176,18 +176,18 @@ def _polygons(name: str, layer: str) -> Iterator[Sequence[int]]:
 
 def _rings(name: str, layer: str, view: Box = _WORLD) -> Iterator[Floats]:
     """The rings of a layer that may reach into a view."""
-    found = _topology(name)
+    result = _topology(name)
     for ids in _polygons(name, layer):
-        if found.reaches(ids, view):
-            parts = [found.arcs[i] if i >= 0 else found.arcs[~i][::-1] for i in ids]
+        if result.reaches(ids, view):
+            parts = [result.arcs[i] if i >= 0 else result.arcs[~i][::-1] for i in ids]
             yield _continuous(np.concatenate([parts[0], *[part[1:] for part in parts[1:]]]))
 
 
 def _shared(name: str, layer: str, view: Box) -> Iterator[Floats]:
     """Arcs that two shapes share, and that may reach into a view: each border once, and no coast."""
-    found = _topology(name)
+    result = _topology(name)
     count = Counter(i if i >= 0 else ~i for ids in _polygons(name, layer) for i in ids)
-    return (found.arcs[j] for j, times in count.items() if times > 1 and found.reaches((j,), view))
+    return (result.arcs[j] for j, times in count.items() if times > 1 and result.reaches((j,), view))
 
 
 def _continuous(ring: Floats) -> Floats:
@@ -233,7 +233,7 @@ def _filled(ring: Floats, box: Box) -> Iterator[Floats]:
             yield _dense(np.vstack([cut, cut[:1]]), box)
 
 
-def _drawn(line: Floats, box: Box) -> Iterator[Floats]:
+def _visible_parts(line: Floats, box: Box) -> Iterator[Floats]:
     """What a picture of the box shows of a line."""
     view = _view(box)
     for copy in _copies(_continuous(line)[: len(line)], view):
@@ -282,25 +282,25 @@ def _dense(line: Floats, box: Box) -> Floats:
     return np.vstack([start + whole * (within / np.repeat(count, count))[:, None], line[-1:]])
 
 
-def _paths(lines: Sequence[Floats], projection: Projection, *, close: bool) -> str:
+def _paths(lines: Sequence[Floats], projection: MapProjection, *, close: bool) -> str:
     """Lines in pixels; points nearer than about a pixel to the last one are left out, and so are specks."""
     if not lines:
         return ""
     points = np.concatenate(lines)
     x, y = projection.pixels(points[:, 1], points[:, 0])
     across, down = np.round(x * 10).astype(np.int64).tolist(), np.round(y * 10).astype(np.int64).tolist()
-    least, begin, found = (4 if close else 2), 0, []
+    least, begin, results = (4 if close else 2), 0, []
     for line in lines:
         end = begin + len(line)
-        kept = [(at := across[begin], to := down[begin])]
+        corners = [(at := across[begin], to := down[begin])]
         for a, b in zip(across[begin + 1 : end - 1], down[begin + 1 : end - 1], strict=True):
             if abs(a - at) + abs(b - to) >= 10:
-                kept.append((at := a, to := b))
-        kept.append((across[end - 1], down[end - 1]))
-        if len(kept) >= least:
-            found.append(_in_steps(kept, close))
+                corners.append((at := a, to := b))
+        corners.append((across[end - 1], down[end - 1]))
+        if len(corners) >= least:
+            results.append(_in_steps(corners, close))
         begin = end
-    return "".join(found)
+    return "".join(results)
 
 
 def relative_path(points: Floats, *, close: bool) -> str:

@@ -7,13 +7,13 @@ import numpy.typing as npt
 
 from barrow.numerics.places import Places
 from barrow.render.figures.outline import relative_path
-from barrow.render.figures.projection import Projection
+from barrow.render.figures.projection import MapProjection
 from barrow.render.figures.svg import Floats
 
 Ids = npt.NDArray[np.int64]
 
 
-def turned(places: Places, projection: Projection) -> Places:
+def turned(places: Places, projection: MapProjection) -> Places:
     """The same places, moved by whole turns to where the map is."""
     middle = (projection.box[1] + projection.box[3]) / 2
     turn = 360 * np.round((places.lon - middle) / 360)
@@ -24,15 +24,15 @@ def turned(places: Places, projection: Projection) -> Places:
     return Places(places.lat, places.lon - turn, corners)
 
 
-def shapes_of(places: Places, classes: Ids, projection: Projection, count: int) -> list[str]:
+def shapes_of(places: Places, classes: Ids, projection: MapProjection, count: int) -> list[str]:
     """One path for each class from 1 to ``count``: the union of its cells."""
     if places.corners is None:
         return _discs(places, classes, projection, count)
-    kept = np.flatnonzero(classes > 0)
-    if not len(kept):
+    indices = np.flatnonzero(classes > 0)
+    if not len(indices):
         return [""] * count
-    rings = _subdivided(places.corners[kept], projection)
-    rings, cell_classes = _on_both_sides(rings, classes[kept], projection)
+    rings = _subdivided(places.corners[indices], projection)
+    rings, cell_classes = _on_both_sides(rings, classes[indices], projection)
     x, y = (np.round(p * 20).astype(np.int64) for p in projection.pixels(rings[:, :, 0], rings[:, :, 1]))
     corners, ids = np.unique((x << 32) + y, return_inverse=True)
     ids = ids.reshape(x.shape)
@@ -50,7 +50,7 @@ def shapes_of(places: Places, classes: Ids, projection: Projection, count: int) 
     return [_traced(start[owner == c], end[owner == c], points) for c in range(1, count + 1)]
 
 
-def _on_both_sides(rings: Floats, classes: Ids, projection: Projection) -> tuple[Floats, Ids]:
+def _on_both_sides(rings: Floats, classes: Ids, projection: MapProjection) -> tuple[Floats, Ids]:
     """A cell over the edge of a map of all longitudes is drawn on both sides; the frame cuts what sticks out."""
     _, west, _, east = projection.box
     if east - west < 359:
@@ -63,7 +63,7 @@ def _on_both_sides(rings: Floats, classes: Ids, projection: Projection) -> tuple
     return np.concatenate(all_rings), np.concatenate(all_classes)
 
 
-def _subdivided(corners: Floats, projection: Projection) -> Floats:
+def _subdivided(corners: Floats, projection: MapProjection) -> Floats:
     """Long edges get points in between, so that they bend with the map; neighbours get the same ones."""
     south, west, north, east = projection.box
     length = np.abs(np.diff(corners, axis=1)).max() / max(north - south, east - west)
@@ -113,7 +113,7 @@ def _straightened(ring: Floats) -> Floats:
     return np.column_stack([z.real, z.imag])
 
 
-def _discs(places: Places, classes: Ids, projection: Projection, count: int) -> list[str]:
+def _discs(places: Places, classes: Ids, projection: MapProjection, count: int) -> list[str]:
     x, y = projection.pixels(places.lat, places.lon)
     r = disc_radius(x, y)
     out = [""] * count

@@ -38,7 +38,7 @@ def wide(box: Box) -> bool:
 
 
 @dataclass(frozen=True)
-class Projection:
+class MapProjection:
     """From latitude and longitude to pixels, areas kept in proportion.
 
     Args:

@@ -89,7 +89,7 @@ class Readings:
             return float(max(self.high[i], 0.0))
         return float(max(self.value[i], 0.0) + (0.0 if self.noise is None else self.noise[i]))
 
-    def said(self, i: int, label: object) -> str:
+    def describe(self, i: int, label: object) -> str:
         """One reading in words; intervals are rounded outwards."""
         name = isolated(label)
         if self.below[i]:
@@ -109,12 +109,12 @@ def _shown(low: float, unit: str) -> float:
 def _spread(values: Numbers | None, name: str, count: int) -> Floats | None:
     if values is None:
         return None
-    found = finite(values, name).ravel()
-    if len(found) not in (1, count):
+    result = finite(values, name).ravel()
+    if len(result) not in (1, count):
         raise ParameterError(
-            f"{name} has {len(found)} numbers for {count} values.", allowed="one, or one for each", fix=f"{name}=0.01"
+            f"{name} has {len(result)} numbers for {count} values.", allowed="one, or one for each", fix=f"{name}=0.01"
         )
-    return np.broadcast_to(found, (count,)).astype(np.float64)
+    return np.broadcast_to(result, (count,)).astype(np.float64)
 
 
 def checked_labels(labels: Sequence[object], count: int) -> list[str]:
@@ -170,8 +170,8 @@ def coarse_edges(readings: Readings) -> list[float]:
     step = max(3.0, (high / low) ** (1.0 / (MOST_CLASSES - 1)))
     wanted = [low * step**k for k in range(MOST_CLASSES - 1)]
     rungs = [float(f"{m}e{k}") for k in range(-12, 3) for m in (1, 2, 5)]
-    found = [max((rung for rung in rungs if rung <= edge), default=rungs[0]) for edge in wanted]
-    return [0.0, *sorted({edge for edge in found if edge < float(seen.max())})]
+    results = [max((rung for rung in rungs if rung <= edge), default=rungs[0]) for edge in wanted]
+    return [0.0, *sorted({edge for edge in results if edge < float(seen.max())})]
 
 
 def _first_edge(readings: Readings) -> float:
@@ -189,12 +189,12 @@ def _first_edge(readings: Readings) -> float:
 
 def classes_of(readings: Readings, edges: Sequence[float]) -> npt.NDArray[np.int64]:
     """The class of each value: 0 for what cannot be told from 0, then 1 for the first class of colour."""
-    found = np.searchsorted(np.asarray(edges), readings.value, side="left")
-    return np.where(readings.below, 0, np.maximum(found, 1)).astype(np.int64)
+    result = np.searchsorted(np.asarray(edges), readings.value, side="left")
+    return np.where(readings.below, 0, np.maximum(result, 1)).astype(np.int64)
 
 
 def class_names(edges: Sequence[float], unit: str) -> list[str]:
     """What the legend says of each class; the edges are exact, so nothing is rounded."""
-    said = [near(edge, unit) for edge in edges]
-    inner = [f"{a} to {b}" for a, b in pairwise(said)]
-    return ["cannot be told from 0", *inner, f"above {said[-1]}"]
+    lines = [near(edge, unit) for edge in edges]
+    inner = [f"{a} to {b}" for a, b in pairwise(lines)]
+    return ["cannot be told from 0", *inner, f"above {lines[-1]}"]

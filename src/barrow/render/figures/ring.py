@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from barrow.numerics.exact import PERCENT, near
-from barrow.render.figures.bars import largest_said
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.bars import largest_text
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Numbers, Readings, checked_labels
-from barrow.render.figures.svg import Scale, element, hatched, mark, number, shortened, text_width
+from barrow.render.figures.svg import AxisScale, element, hatched, mark, number, shortened, text_width
 
 _MOST = 180
 
@@ -44,19 +44,19 @@ def ring(
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     names = checked_labels(labels, len(readings))
-    said, note = largest_said(readings, names), ""
+    text, note = largest_text(readings, names), ""
     if len(readings) > _MOST:
         # Neighbours share a wedge, which shows the largest of them.
         parts = np.array_split(np.arange(len(readings)), _MOST)
-        kept = np.array([part[readings.value[part].argmax()] for part in parts], dtype=np.int64)
+        largest = np.array([part[readings.value[part].argmax()] for part in parts], dtype=np.int64)
         note = f" Each wedge shows the largest of its values: there are {len(readings):,}."
-        readings, names = readings.pick(kept), [names[i] for i in kept]
+        readings, names = readings.pick(largest), [names[i] for i in largest]
     count, middle = len(readings), width / 2
     written = range(0, count, math.ceil(count / 8))
     room = max(text_width(names[i], 11.5) for i in written) + 18
     inner, outer = width * 0.13, width / 2 - min(max(room, 30.0), 0.2 * width)
     top = max(readings.top, 1e-300)
-    area = Scale(0.0, top, inner**2, outer**2)
+    area = AxisScale(0.0, top, inner**2, outer**2)
 
     def radius(value: float) -> float:
         return math.sqrt(area(min(max(value, 0.0), top)))
@@ -65,7 +65,7 @@ def ring(
         angle = 2 * math.pi * turn - math.pi / 2
         return middle + r * math.cos(angle), middle + r * math.sin(angle)
 
-    rings = [tick for tick in Scale(0.0, top, 0, 1).ticks(3) if tick > 0]
+    rings = [tick for tick in AxisScale(0.0, top, 0, 1).ticks(3) if tick > 0]
     body = [element("circle", cx=middle, cy=middle, r=radius(t), class_="grid") for t in rings]
     for i, name in enumerate(names):
         r, turn = radius(readings.value[i]), (i + 0.5) / count
@@ -76,7 +76,7 @@ def ring(
             (ax, ay), (bx, by) = (place(radius(e), turn) for e in (readings.low[i], readings.high[i]))
             line = f"M{number(ax)},{number(ay)}L{number(bx)},{number(by)}"
             whisker = element("path", d=line, class_="casing") + element("path", d=line, class_="whisker")
-        body.append(mark(wedge, whisker, at=place(r, turn), said=readings.said(i, name)))
+        body.append(mark(wedge, whisker, at=place(r, turn), label=readings.describe(i, name)))
     for tick in rings:
         x, y = place(radius(tick), 0.5 / count if count > 4 else 0.0)
         body.append(element("text", text=near(tick, unit), x=x, y=y + 4, class_="tick mid halo"))
@@ -85,7 +85,7 @@ def ring(
         side = "mid" if abs(x - middle) < 0.08 * width else "end" if x < middle else "start"
         room = width * 0.5 if side == "mid" else min(x, width - x) - 2
         body.append(element("text", text=shortened(names[i], room, 11.5), x=x, y=y + 4, class_=f"tick {side}"))
-    return drawn(*body, title=title, description=said + note, width=width, height=width, kind="ring", reach=80)
+    return build_figure(*body, title=title, description=text + note, width=width, height=width, kind="ring", reach=80)
 
 
 def _wedge(place: Callable[[float, float], tuple[float, float]], i: int, count: int, inner: float, r: float) -> str:

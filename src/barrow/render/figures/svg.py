@@ -45,9 +45,11 @@ def lawful(text: str) -> str:
 
 def isolated(text: object) -> str:
     r"""A cleaned label inside a sentence: a right-to-left label leaves the rest of the sentence in order."""
-    said = clean(text)
-    turned = not said.isascii() and any(unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in said)
-    return f"\u2068{said}\u2069" if turned else said
+    sentence = clean(text)
+    turned = not sentence.isascii() and any(
+        unicodedata.bidirectional(letter) in ("R", "AL", "AN") for letter in sentence
+    )
+    return f"\u2068{sentence}\u2069" if turned else sentence
 
 
 def escape(text: str) -> str:
@@ -71,12 +73,11 @@ def element(tag: str, *children: str, text: str | None = None, **attributes: obj
     A trailing underscore of a name goes, others become hyphens; floats are written as coordinates; None is left out.
     """
     inner = "".join(children) + ("" if text is None else text.translate(_ESCAPES))
-    written = [
-        f' {_hyphens(name)}="{number(value) if isinstance(value, float) else str(value).translate(_ESCAPES)}"'
-        for name, value in attributes.items()
-        if value is not None
-    ]
-    opened = "".join([f"<{tag}", *written])
+    opened = f"<{tag}"
+    for name, value in attributes.items():
+        if value is not None:
+            written = number(value) if isinstance(value, float) else str(value).translate(_ESCAPES)
+            opened += f' {_hyphens(name)}="{written}"'
     return f"{opened}>{inner}</{tag}>" if inner else f"{opened}/>"
 
 
@@ -103,9 +104,9 @@ def shortest(path: str) -> str:
     return _BELOW_ZERO.sub("0", _ZEROS.sub("", path))
 
 
-def mark(*children: str, at: tuple[float, float], said: str) -> str:
-    """Something that can be read out: pointers and arrow keys find it at ``at`` and read ``said``."""
-    return element("g", element("title", text=said), *children, data_at=f"{number(at[0])},{number(at[1])}")
+def mark(*children: str, at: tuple[float, float], label: str) -> str:
+    """Something that can be read out: pointers and arrow keys find it at ``at`` and read ``label``."""
+    return element("g", element("title", text=label), *children, data_at=f"{number(at[0])},{number(at[1])}")
 
 
 def hatch() -> str:
@@ -120,7 +121,7 @@ def hatched() -> str:
 
 
 @dataclass(frozen=True)
-class Scale:
+class AxisScale:
     """A map from the numbers low to high to the positions start to end."""
 
     low: float
@@ -151,7 +152,7 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class LogScale(Scale):
+class LogScale(AxisScale):
     """A logarithmic scale."""
 
     def __call__(self, value: float) -> float:
@@ -161,32 +162,34 @@ class LogScale(Scale):
 
     def positions(self, values: Floats) -> Floats:
         """The positions of many positive numbers."""
-        return Scale(0.0, math.log(self.high / self.low), self.start, self.end).positions(np.log(values / self.low))
+        return AxisScale(0.0, math.log(self.high / self.low), self.start, self.end).positions(np.log(values / self.low))
 
     def ticks(self, count: int = 6) -> list[float]:
         """1, 2 or 3, 5 times powers of ten, about ``count`` of them."""
         if self.high <= 1.5 * self.low:  # so short that it is nearly linear
             return super().ticks(count)
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-        found: list[float] = []
+        numbers: list[float] = []
         for steps in ((1, 2, 5), (1, 3), (1,)):
-            found = [float(f"{s}e{k}") for k in powers for s in steps]
-            found = [t for t in found if self.low * 0.9999 <= t <= self.high * 1.0001]
-            if len(found) <= count + 2:
-                return found
-        return found[:: math.ceil(len(found) / (count + 1))]
+            numbers = [float(f"{s}e{k}") for k in powers for s in steps]
+            numbers = [t for t in numbers if self.low * 0.9999 <= t <= self.high * 1.0001]
+            if len(numbers) <= count + 2:
+                return numbers
+        return numbers[:: math.ceil(len(numbers) / (count + 1))]
 
 
-def bottom_axis(scale: Scale, y: float, label: str, write: Callable[[float], str], *, top: float | None = None) -> str:
+def bottom_axis(
+    scale: AxisScale, y: float, label: str, write: Callable[[float], str], *, top: float | None = None
+) -> str:
     """Ticks below, grid lines up to ``top``, the label in the middle; ticks that would touch are left out."""
     parts, free = [], -math.inf
     for tick in scale.ticks(max(2, int(abs(scale.end - scale.start) / 90))):
-        x, said = scale(tick), write(tick)
-        half = text_width(said, 11.5) / 2
+        x, text = scale(tick), write(tick)
+        half = text_width(text, 11.5) / 2
         if top is not None:
             parts.append(element("path", d=f"M{x:.1f},{top:.1f}V{y:.1f}", class_="grid"))
         if x - half > free:
-            parts.append(element("text", text=said, x=x, y=y + 16, class_="tick mid"))
+            parts.append(element("text", text=text, x=x, y=y + 16, class_="tick mid"))
             free = x + half + 6
     parts.append(element("path", d=f"M{scale.start:.1f},{y:.1f}H{scale.end:.1f}", class_="axis"))
     parts.append(element("text", text=label, x=(scale.start + scale.end) / 2, y=y + 36, class_="label mid"))
@@ -194,7 +197,13 @@ def bottom_axis(scale: Scale, y: float, label: str, write: Callable[[float], str
 
 
 def left_axis(
-    scale: Scale, x: float, label: str, write: Callable[[float], str], *, right: float | None = None, lift: float = 12
+    scale: AxisScale,
+    x: float,
+    label: str,
+    write: Callable[[float], str],
+    *,
+    right: float | None = None,
+    lift: float = 12,
 ) -> str:
     """Ticks on the left, grid lines up to ``right``, the label level above the axis by ``lift``."""
     parts = []
@@ -208,7 +217,7 @@ def left_axis(
     return "".join(parts)
 
 
-def ticks_width(scale: Scale, write: Callable[[float], str]) -> float:
+def ticks_width(scale: AxisScale, write: Callable[[float], str]) -> float:
     """How much room the ticks of a left axis need."""
     count = max(2, int(abs(scale.end - scale.start) / 55))
     return max((text_width(write(t), 11.5) for t in scale.ticks(count)), default=0.0) + 12
@@ -233,20 +242,20 @@ def _letter(letter: str) -> float:
 
 def shortened(text: object, width: float, size: float = 12.0) -> str:
     """A label that fits: its beginning and an ellipsis where it is too long; empty where nothing fits."""
-    said = clean(text)
-    if len(said) * size * 0.25 <= width and text_width(said, size) <= width:
-        return said
+    sentence = clean(text)
+    if len(sentence) * size * 0.25 <= width and text_width(sentence, size) <= width:
+        return sentence
     room = width - text_width("…", size)
-    kept = 0
-    for letter in said:
+    count = 0
+    for letter in sentence:
         room -= size * _letter(letter)
         if room < 0:
             break
-        kept += 1
+        count += 1
     # A combining mark stays with its letter.
-    while 0 < kept < len(said) and unicodedata.combining(said[kept]):
-        kept -= 1
-    return said[:kept] + "…" if kept else ""
+    while 0 < count < len(sentence) and unicodedata.combining(sentence[count]):
+        count -= 1
+    return sentence[:count] + "…" if count else ""
 
 
 def apart(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.numerics.exact import at_least, at_most, near
-from barrow.render.figures.figure import Figure, drawn
+from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.svg import (
-    Scale,
+    AxisScale,
     clean,
     element,
     hatched,
@@ -74,7 +74,7 @@ def timeline(
         )
     unit = clean(unit)
     top, bottom = 44.0, height - 40.0
-    y = Scale(0.0, float(limit), bottom, top)
+    y = AxisScale(0.0, float(limit), bottom, top)
     left = ticks_width(y, near)
     right = width - 12.0
     slot = (right - left) / max(len(steps) + 0.6, 4.0)
@@ -83,7 +83,7 @@ def timeline(
     for k, step in enumerate(steps):
         x, level = left + slot * (k + 0.35), y(totals[k + 1])
         points.append(f"H{number(x)}V{number(level)}")
-        said = f"{clean(step.when)}: {isolated(step.label)}; {unit} {at_most(totals[k + 1])} spent in all"
+        text = f"{clean(step.when)}: {isolated(step.label)}; {unit} {at_most(totals[k + 1])} spent in all"
         parts = [element("circle", cx=x, cy=level, r=4.5 if slot > 12 else 2.0, class_="kept")]
         day = shortened(step.when, 130, 11.5)
         half = text_width(day, 11.5) / 2
@@ -94,7 +94,7 @@ def timeline(
             below = level + 15 < bottom - 4
             parts.append(element("text", text=name, x=x + 8, y=level + (16 if below else -8)))
             free = start + 2 * half + 10
-        marks.append(mark(*parts, at=(x, level), said=said))
+        marks.append(mark(*parts, at=(x, level), label=text))
     step_line = "".join(points) + f"H{number(right)}"
     left_over = exact(limit) - exact(totals[-1])
     body = [
@@ -119,4 +119,4 @@ def timeline(
     about = f"{many} spent at most {unit} {at_most(totals[-1])} of {near(limit)}; " + (
         f"at least {at_least(left_over)} is left." if left_over > 0 else "nothing is left."
     )
-    return drawn(*body, title=title, description=about, width=width, height=height, kind="timeline", reach=200)
+    return build_figure(*body, title=title, description=about, width=width, height=height, kind="timeline", reach=200)

@@ -60,7 +60,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows of texts; a long table is folded.
 
     Args:
@@ -72,7 +72,7 @@ class Table:
         csv: The whole table as a file that readers may save, as its exact text.
         name: What that file is called.
 
-    >>> Table(["place", "share"], [["Paris", "3 %"]], numeric=[1]).rows
+    >>> ReportTable(["place", "share"], [["Paris", "3 %"]], numeric=[1]).rows
     (('Paris', '3 %'),)
     """
 
@@ -121,19 +121,19 @@ class Learnt:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Section:
     """One answer: what it is, its pictures, its values, and how sure they are.
 
-    >>> Answer("The map", ["Shares of visits."]).title
+    >>> Section("The map", ["Shares of visits."]).title
     'The map'
     """
 
     title: str
     text: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
-    table: Table | None = None
+    table: ReportTable | None = None
     certainty: Sequence[str] = ()
-    regions: Table | None = None
+    regions: ReportTable | None = None
 
     def __post_init__(self) -> None:
         """Texts as tuples."""
@@ -143,7 +143,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Report:
+class ReportPage:
     """All that a report says. What is empty is left out, so plans, comparisons and ledgers use the same page.
 
     Args:
@@ -165,7 +165,7 @@ class Report:
         parameters: Every parameter with its value.
         commands: What to type to verify.
 
-    >>> Report("Where people went", "The share of visits near each place.").title
+    >>> ReportPage("Where people went", "The share of visits near each place.").title
     'Where people went'
     """
 
@@ -174,14 +174,14 @@ class Report:
     kicker: str = "Privacy-preserving release"
     chips: Sequence[str] = ()
     glance: Sequence[tuple[str, str]] = ()
-    answers: Sequence[Answer] = ()
+    answers: Sequence[Section] = ()
     learnt: Sequence[Learnt] = ()
     belief: Picture | None = None
     accuracy: Sequence[Picture] = ()
     accuracy_text: Sequence[str] = ()
     budget: Picture | None = None
     budget_text: Sequence[str] = ()
-    entries: Table | None = None
+    entries: ReportTable | None = None
     warnings: Sequence[str] = ()
     technical: Sequence[str] = ()
     parameters: Sequence[tuple[str, str]] = ()
@@ -197,10 +197,10 @@ class Report:
             object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
-def report_html(report: Report) -> str:
+def report_html(report: ReportPage) -> str:
     """The report as one HTML file: strict content policy inside, complete without scripts, the same bytes every time.
 
-    >>> page = report_html(Report("A map", glance=[("Are the numbers exact?", "No: **they are noisy**.")]))
+    >>> page = report_html(ReportPage("A map", glance=[("Are the numbers exact?", "No: **they are noisy**.")]))
     >>> "<h1" in page, "<b>they are noisy</b>" in page, "default-src 'none'" in page
     (True, True, True)
     """
@@ -224,8 +224,8 @@ def _resource(name: str) -> str:
 
 def _text(value: str) -> str:
     """Text as HTML: escaped, bold where two stars ask for it, and no line between a number and its sign."""
-    kept = escape(_UNIT.sub("\u00a0", lawful(value)))
-    return _BOLD.sub(r"<b>\1</b>", kept) if "**" in kept else kept
+    subset = escape(_UNIT.sub("\u00a0", lawful(value)))
+    return _BOLD.sub(r"<b>\1</b>", subset) if "**" in subset else subset
 
 
 def _paragraphs(texts: Iterable[str]) -> str:
@@ -247,7 +247,7 @@ def _section(key: str, title: str, *parts: str) -> str:
     return f'<section aria-labelledby="{key}"><h2 id="{key}" dir="auto">{_text(title)}</h2>{inner}</section>'
 
 
-def _header(report: Report) -> str:
+def _header(report: ReportPage) -> str:
     kicker = f'<p class="dim">{_text(report.kicker)}</p>' if report.kicker else ""
     lead = f'<p class="lead" dir="auto">{_text(report.lead)}</p>' if report.lead else ""
     chips = "".join(f'<li dir="auto">{_text(chip)}</li>' for chip in report.chips)
@@ -256,7 +256,7 @@ def _header(report: Report) -> str:
     return f'<header>{kicker}<h1 dir="auto">{_text(report.title)}</h1>{lead}{chips}{warnings}</header>'
 
 
-def _contents(report: Report) -> str:
+def _contents(report: ReportPage) -> str:
     """Links within the page, where it has several answers."""
     if len(report.answers) < 2:
         return ""
@@ -266,12 +266,12 @@ def _contents(report: Report) -> str:
     return f'<nav aria-label="Answers"><ol>{links}</ol></nav>'
 
 
-def _glance(report: Report) -> str:
+def _glance(report: ReportPage) -> str:
     rows = "".join(f'<dt>{_text(q)}</dt><dd dir="auto">{_text(a)}</dd>' for q, a in report.glance)
     return _section("glance", "At a glance", f'<dl class="card">{rows}</dl>' if rows else "")
 
 
-def _answer(answer: Answer, k: int, count: int) -> str:
+def _answer(answer: Section, k: int, count: int) -> str:
     key = f"answer-{k + 1}" if count > 1 else "answer"
     sure = f"<h3>How sure is this?</h3>{_paragraphs(answer.certainty)}" if answer.certainty else ""
     return _section(
@@ -285,7 +285,7 @@ def _answer(answer: Answer, k: int, count: int) -> str:
     ) or _section(key, answer.title, "<p>No values are shown.</p>")
 
 
-def _learnt(report: Report) -> str:
+def _learnt(report: ReportPage) -> str:
     cards = []
     for k, learnt in enumerate(report.learnt):
         most = math.ceil(exact(learnt.probability) * 100)
@@ -296,21 +296,21 @@ def _learnt(report: Report) -> str:
             f"without this release, at most <b>{most}</b> with it.</p>"
         )
         cards.append(f"<div>{words}{dots.svg}</div>")
-    said = f'<div class="learnt">{"".join(cards)}</div>' if cards else ""
-    return _section("learnt", "What anyone can learn about one person", said, _maybe(report.belief))
+    text = f'<div class="learnt">{"".join(cards)}</div>' if cards else ""
+    return _section("learnt", "What anyone can learn about one person", text, _maybe(report.belief))
 
 
-def _accuracy(report: Report) -> str:
+def _accuracy(report: ReportPage) -> str:
     pictures = "".join(map(_picture, report.accuracy))
     return _section("accuracy", "Privacy against accuracy", _paragraphs(report.accuracy_text), pictures)
 
 
-def _budget(report: Report) -> str:
+def _budget(report: ReportPage) -> str:
     table = "" if report.entries is None else _table(report.entries, "entries")
     return _section("budget", "The budget", _paragraphs(report.budget_text), _maybe(report.budget), table)
 
 
-def _technical(report: Report) -> str:
+def _technical(report: ReportPage) -> str:
     rows = "".join(
         f'<tr><th scope="row" dir="auto">{_text(name)}</th><td{_broken(value)} dir="auto">{_text(value)}</td></tr>'
         for name, value in report.parameters
@@ -334,7 +334,7 @@ def _picture(picture: Picture) -> str:
     return f"<figure>{wide}{narrow}{caption}</figure>"
 
 
-def _table(table: Table, key: str) -> str:
+def _table(table: ReportTable, key: str) -> str:
     """The first rows at once, all of them folded; the whole as a file to save where it is not too long."""
     rows, total, file = table.rows, table.total or len(table.rows), escape(lawful(table.name))
     first = rows if total <= _WHOLE else rows[:_SHORT]
@@ -365,7 +365,7 @@ def _broken(cell: str) -> str:
     return ' class="long"' if any(len(word) > _LONG for word in cell.split()) else ""
 
 
-def _grid(table: Table, rows: Sequence[Sequence[str]], caption: str) -> str:
+def _grid(table: ReportTable, rows: Sequence[Sequence[str]], caption: str) -> str:
     def kind(k: int) -> str:
         return ' class="number"' if k in table.numeric else ""
 

@@ -10,21 +10,22 @@ from barrow.ledger import Overview
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most
 from barrow.planning import Comparison
-from barrow.policy import describe_change, odds_upper, percent_up
-from barrow.privacy import Guarantee
-from barrow.questions import Plan
+from barrow.promises import Guarantee, describe_change, odds_upper, percent_up
+from barrow.questions import Answer
+from barrow.questions.plan_text import plan_lines, warnings
+from barrow.questions.prices import charges
 from barrow.render.plots import comparison_figure, plot
 from barrow.render.report.accuracy import NARROW, WIDE, accuracy_of
-from barrow.render.report.page import Answer, Learnt, Picture, Report, Table
+from barrow.render.report.page import Learnt, Picture, ReportPage, ReportTable, Section
 
 
-def plan_report(plans: Sequence[Plan], *, dataset: str | None = None) -> Report:
+def plan_report(plans: Sequence[Answer], *, dataset: str | None = None) -> ReportPage:
     """What releases would give and cost; histograms are simulated at other alphas, which takes a while."""
     one = plans[0] if len(plans) == 1 else None
     texts, pictures = ([], []) if one is None else accuracy_of(one, thorough=True)
     belief = None if one is None else _both(one)
     title = ", ".join(plan.question.label for plan in plans)
-    return Report(
+    return ReportPage(
         f"{dataset}: {title}" if dataset else f"Plan: {title}",
         f"What releases about {plans[0].terms.users:,} people would give and cost.",
         kicker="Plan: no private value was read, and nothing was spent",
@@ -34,78 +35,81 @@ def plan_report(plans: Sequence[Plan], *, dataset: str | None = None) -> Report:
         belief=belief,
         accuracy=pictures,
         accuracy_text=texts,
-        warnings=[text for plan in plans for text in plan.warnings],
+        warnings=[text for plan in plans for text in warnings(plan)],
         commands=["barrow release"],
     )
 
 
-def _both(thing: Plan | Overview) -> Picture | None:
+def _both(thing: Answer | Overview) -> Picture | None:
     wide = plot(thing, width=WIDE)
     return None if wide is None else Picture(wide, wide.description, plot(thing, width=NARROW))
 
 
-def _planned(plan: Plan) -> Answer:
-    rows = [(line[:10].strip(), line[10:].strip()) for line in plan.lines()]
+def _planned(plan: Answer) -> Section:
+    rows = [(line[:10].strip(), line[10:].strip()) for line in plan_lines(plan)]
     error = f"The error to expect: {at_most(plan.error, plan.error_unit)}." if plan.error == plan.error else ""
-    return Answer(
+    return Section(
         plan.question.label,
         [f"{plan.description[:1].upper()}{plan.description[1:]}.", *([error] if error else [])],
-        table=Table(["", "plan"], rows, caption="The plan in full"),
+        table=ReportTable(["", "plan"], rows, caption="The plan in full"),
     )
 
 
-def _learnt(plans: Sequence[Plan]) -> list[Learnt]:
+def _learnt(plans: Sequence[Answer]) -> list[Learnt]:
     """What could be learnt from all of them together."""
     terms = plans[0].terms
-    delta = float_up(sum((plan.delta for plan in plans), Fraction(0)))
-    last = sum(plan.worst_delta for plan in plans) * (1.0 + 2.0**-50)
-    found = []
+    delta = float_up(sum((plan.guarantee.delta for plan in plans), Fraction(0)))
+    last = sum(float(plan.guarantee.definition.delta_at(1)) for plan in plans) * (1.0 + 2.0**-50)
+    results = []
     for k, promise in enumerate(terms.promises):
         words = describe_change(promise, terms.space)
-        epsilon = float(sum(plan.charges()[k] for plan in plans)) * (1.0 + 2.0**-50)
-        found.append(Learnt(words, odds_upper(epsilon, delta)))
+        epsilon = float(sum(charges(plan)[k] for plan in plans)) * (1.0 + 2.0**-50)
+        results.append(Learnt(words, odds_upper(epsilon, delta)))
     worst = sum(plan.worst_epsilon for plan in plans) * (1.0 + 2.0**-50)
-    return [*found, Learnt("everything about one person had been different", odds_upper(worst, last), worst=True)]
+    return [*results, Learnt("everything about one person had been different", odds_upper(worst, last), worst=True)]
 
 
-def comparison_report(found: Sequence[tuple[str, Comparison]], *, dataset: str | None = None) -> Report:
+def comparison_report(results: Sequence[tuple[str, Comparison]], *, dataset: str | None = None) -> ReportPage:
     """Every mechanism that can answer each question, with ordinary user-level DP beside it."""
-    return Report(
-        ", ".join(name for name, _ in found) if dataset is None else f"{dataset}: mechanisms compared",
+    return ReportPage(
+        ", ".join(name for name, _ in results) if dataset is None else f"{dataset}: mechanisms compared",
         "Every mechanism that can answer, its predicted error, and ordinary user-level DP.",
         kicker="Comparison: no private value was read, and nothing was spent",
-        answers=[_compared(name, one) for name, one in found],
-        warnings=[text for _, one in found for text in one.warnings()],
+        answers=[_compared(name, one) for name, one in results],
+        warnings=[text for _, one in results for text in one.warnings()],
         commands=["barrow plan"],
     )
 
 
-def _at_worst(kept: Guarantee) -> float:
+def _at_worst(guarantee: Guarantee) -> float:
     """What a 50 % guess can become if everything about a person had been different."""
-    return odds_upper(kept.epsilon_at(1), kept.definition.delta_at(1))
+    return odds_upper(guarantee.epsilon_at(1), guarantee.definition.delta_at(1))
 
 
-def _compared(name: str, found: Comparison) -> Answer:
+def _compared(name: str, comparison: Comparison) -> Section:
     def error(value: float) -> str:
-        return at_most(value, found.unit) if value == value else "unknown"
+        return at_most(value, comparison.unit) if value == value else "unknown"
 
-    own = [[c.name, c.words, error(c.error), percent_up(_at_worst(c.guarantee))] for c in found.candidates]
+    own = [[c.name, c.words, error(c.error), percent_up(_at_worst(c.guarantee))] for c in comparison.candidates]
     rows = own + [
         [f"user-level: {r.best.name}", r.words, error(r.error), percent_up(_at_worst(r.best.guarantee))]
-        for r in found.rivals
+        for r in comparison.baselines
     ]
     heads = ["mechanism", "how", "error", "worst case: a 50 % guess becomes at most"]
-    lost = [f"{other} cannot answer: {why}." for other, why in found.cannot.items()]
-    wide, narrow = (comparison_figure(found, width=width) for width in (WIDE, NARROW))
-    pictures = [Picture(wide, f"{found.measure}, predicted.", narrow)]
-    return Answer(
-        name, [f"**{found.sentence}**", *lost], pictures, Table(heads, rows, numeric=[2], caption="All mechanisms")
+    lost = [f"{other} cannot answer: {why}." for other, why in comparison.cannot.items()]
+    wide, narrow = (comparison_figure(comparison, width=width) for width in (WIDE, NARROW))
+    pictures = [Picture(wide, f"{comparison.measure}, predicted.", narrow)]
+    return Section(
+        name,
+        [f"**{comparison.sentence}**", *lost],
+        pictures,
+        ReportTable(heads, rows, numeric=[2], caption="All mechanisms"),
     )
 
 
-def ledger_report(shown: Overview, *, ledger: str = "") -> Report:
+def ledger_report(shown: Overview, *, ledger: str = "") -> ReportPage:
     """What was spent, when and on what, and what is left."""
-    return Report(
+    return ReportPage(
         f"{shown.budget.dataset}: the privacy budget",
         shown.title,
         kicker="Ledger",
@@ -118,7 +122,7 @@ def ledger_report(shown: Overview, *, ledger: str = "") -> Report:
 def ledger_parts(shown: Overview) -> dict[str, Any]:
     """The budget's part of a report: the ledger over time, in words, and its entries."""
     numeric = [k for k, name in enumerate(shown.columns) if name[0] in "#αεδ"]
-    table = Table(shown.columns, shown.cells(), numeric=numeric, caption="Entries") if shown.lines else None
+    table = ReportTable(shown.columns, shown.cells(), numeric=numeric, caption="Entries") if shown.lines else None
     return {
         "budget": _both(shown),
         "budget_text": [text.strip() for text in shown.sentences()],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,22 +17,24 @@ import numpy as np
 from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import exact
-from barrow.policy import odds_upper, percent_up
-from barrow.privacy import event_from_json, guarantee_from_json
-from barrow.questions import Plan
+from barrow.promises import Scope, Window, event_from_json, guarantee_from_json, odds_upper, percent_up
+from barrow.questions import Answer
+from barrow.questions.answer import number
 from barrow.questions.distribution import quantile_words
 from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
+from barrow.questions.plan_text import warnings
 from barrow.questions.statement import Statement
-from barrow.questions.values import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
+from barrow.questions.value_tables import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
 from barrow.render.figures import Figure, at_most, bars, between, near
 from barrow.render.figures.map import place_name
-from barrow.render.items import table_names
+from barrow.render.item_figures import table_names
 from barrow.render.promises import Change, belief_figure
+from barrow.render.released import values_figure
 from barrow.render.report.accuracy import accuracy_of
 from barrow.render.report.merged import STANDS, place_digits, region_table, sure_items
-from barrow.render.report.page import MOST_ROWS, Answer, Learnt, Picture, Report, Table, report_html
-from barrow.render.values import values_figure
+from barrow.render.report.page import MOST_ROWS, Learnt, Picture, ReportPage, ReportTable, Section, report_html
+from barrow.render.report.series import Part, parts_of, series_section, together
 from barrow.spaces import Space
 from barrow.study.outputs import csv_text
 from barrow.study.prose import kind_of, statement_text
@@ -66,7 +68,7 @@ class Released:
     statement: Statement
     tables: Mapping[str, Rows]
     space: Space | None = None
-    plan: Plan | None = None
+    plan: Answer | None = None
     folder: str = ""
 
     @property
@@ -74,10 +76,10 @@ class Released:
         """The space, from wherever it is known."""
         if self.space is not None:
             return self.space
-        return self.plan.space if self.plan is not None else space_of(self.statement)
+        return self.plan.terms.space if self.plan is not None else space_of(self.statement)
 
 
-def release_files(statement: Statement, tables: Mapping[str, Rows], plan: Plan) -> dict[str, bytes]:
+def release_files(statement: Statement, tables: Mapping[str, Rows], plan: Answer) -> dict[str, bytes]:
     """``report.html`` for a release that is being made: what every release writes beside its values.
 
     >>> from barrow.study.rehearsal import rehearse
@@ -87,11 +89,13 @@ def release_files(statement: Statement, tables: Mapping[str, Rows], plan: Plan) 
     return {"report.html": page.encode()}
 
 
-def release_report(releases: Sequence[Released], *, outline: Any = None, thorough: bool = False, **more: Any) -> Report:
+def release_report(
+    releases: Sequence[Released], *, outline: Any = None, thorough: bool = False, **more: Any
+) -> ReportPage:
     """What a report says about one or several releases of a study.
 
     ``outline`` is GeoJSON for maps instead of the bundled coasts; ``thorough`` compares with what takes long to plan;
-    ``more`` are further parts of the :class:`Report`.
+    ``more`` are further parts of the :class:`ReportPage`.
     """
     if not releases:
         raise ParameterError("There is no release.", allowed="one or more", fix="barrow report FOLDER")
@@ -103,20 +107,20 @@ def release_report(releases: Sequence[Released], *, outline: Any = None, thoroug
     first, several = releases[0].statement, len(releases) > 1
     learnt, worst = _learnt(releases)
     texts, pictures = ([], []) if several else accuracy_of(releases[0].plan, thorough=thorough)
-    title = ", ".join(r.statement.name for r in releases)
+    title = ", ".join(dict.fromkeys(r.statement.name for r in releases)) + _periods(releases)
     lead = (
         f"{len(releases)} releases about {first.people:,} people; each person counts once."
         if several
         else kind_of(first).released(first)
     )
     spent = "" if several else "" if first.ledger is None else f" (entry {first.ledger.entry} of the ledger)"
-    return Report(
+    return ReportPage(
         f"{first.dataset}: {title}" if first.dataset else title,
         lead,
         kicker=f"Privacy-preserving release · {first.library}",
         chips=_chips(releases),
         glance=_glance(releases, learnt, worst),
-        answers=[_answer(r, several, outline) for r in releases],
+        answers=_sections(releases, several, outline),
         learnt=learnt,
         belief=None if several else _belief(first, worst),
         accuracy_text=texts,
@@ -164,20 +168,45 @@ def _error_text(released: Released) -> str:
 
 def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
     """What can be learnt from all releases together: epsilons of one promise add up."""
-    rows: dict[str, float] = {}
-    for released in releases:
-        for row in released.statement.protected:
-            rows[row.changed] = _added(rows.get(row.changed, 0.0), row.epsilon)
+    rows = {row.changed: _together(releases, row.changed) for r in releases for row in r.statement.protected}
     everywhere = [{row.changed for row in r.statement.protected} for r in releases]
-    kept = [words for words in rows if all(words in found for found in everywhere)]
+    common = [words for words in rows if all(words in result for result in everywhere)]
     worst = delta = last = 0.0
     for released in releases:
         worst = _added(worst, released.statement.worst_case.epsilon)
         delta = _added(delta, released.statement.delta)
         last = _added(last, released.statement.worst_case.delta)
-    found = [Learnt(words, odds_upper(rows[words], delta)) for words in kept]
-    found.append(Learnt("everything about one person had been different", odds_upper(worst, last), worst=True))
-    return found, worst
+    learnts = [Learnt(words, odds_upper(rows[words], delta)) for words in common]
+    learnts.append(Learnt("everything about one person had been different", odds_upper(worst, last), worst=True))
+    return learnts, worst
+
+
+def _together(releases: Sequence[Released], changed: str) -> float:
+    """What releases cost together at a promise: in any one month those about that month, else all of them."""
+    paid, scope = [], None
+    for released in releases:
+        told = msgspec.convert(released.statement.parameters, _Priced)
+        reads = None if told.reads is None else Window.parse(told.reads, told.pool, told.lambdas)
+        rows = released.statement.protected
+        promises = told.promises if len(told.promises) == len(rows) else [[] for _ in rows]  # a plan names none
+        for row, promise in zip(rows, promises, strict=True):
+            if row.changed == changed:
+                paid.append((reads, row.epsilon))
+                scope = Scope.parse(promise[3]) if len(promise) > 3 else None
+    return together(scope, paid)
+
+
+class _Priced(msgspec.Struct):
+    """What parameters say about promises and periods."""
+
+    promises: list[list[str]] = []
+    reads: str | None = None
+    pool: Literal["records", "periods"] = "records"
+    weights: list[str] | None = None
+
+    @property
+    def lambdas(self) -> tuple[Fraction, ...] | None:
+        return None if self.weights is None else tuple(exact(weight) for weight in self.weights)
 
 
 def _added(a: float, b: float) -> float:
@@ -189,15 +218,15 @@ def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float
     most = percent_up(learnt[-1].probability)
     this = "all of this" if len(releases) > 1 else "this release"
     if worst <= 1.5:
-        found = f"Hardly. From {this} a 50 % guess can become at most **{most}**, whatever that person did"
+        result = f"Hardly. From {this} a 50 % guess can become at most **{most}**, whatever that person did"
     elif worst <= 5:
-        found = f"Partly. If everything about a person had been different, a 50 % guess can become at most **{most}**"
+        result = f"Partly. If everything about a person had been different, a 50 % guess can become at most **{most}**"
     else:
-        found = "Whether everything about a person had been different is **not hidden**"
+        result = "Whether everything about a person had been different is **not hidden**"
     delta = max(r.statement.delta for r in releases)
     extra = f"; δ = {at_most(delta)} comes on top of it" if delta else ""
     rows = [
-        ("Can anyone find out what one person did?", f"{found}, even for who knows everybody else's data{extra}."),
+        ("Can anyone find out what one person did?", f"{result}, even for who knows everybody else's data{extra}."),
     ]
     small = [entry for entry in learnt if not entry.worst]
     if small:
@@ -205,7 +234,9 @@ def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float
         rows.append(("Are smaller changes hidden better?", texts))
     elif first.alpha is not None:
         rows.append(("Are smaller changes hidden better?", "Yes: the closer two lives are, the harder to tell apart."))
-    hidden = "; ".join(first.not_hidden)
+    common = [text for text in first.not_hidden if all(text in r.statement.not_hidden for r in releases)]
+    read = [f"which periods are read: {_periods(releases)[2:]}"] if len(releases) > 1 and _periods(releases) else []
+    hidden = "; ".join([*read, *common])
     rows.append(("What is not hidden?", f"{_cap(hidden)}."))
     rows.append(("Who saw the raw data?", _MODELS[first.model.value]))
     exact_text = [text for r in releases if (text := _error_text(r))]
@@ -214,7 +245,42 @@ def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float
     return rows
 
 
-def _answer(released: Released, several: bool, outline: Any) -> Answer:
+def _sections(releases: Sequence[Released], several: bool, outline: Any) -> list[Section]:
+    """A section for each release; for each question where there are several periods or groups of it."""
+    results, by_name = [], dict[str, list[Released]]()
+    for released in releases:
+        by_name.setdefault(released.statement.name, []).append(released)
+    for name, same in by_name.items():
+        parts = [part for released in same for part in parts_of(released.statement, released.tables)]
+        if len(parts) == len(same) == 1 or (len(parts) == len(same) and any(not _reads(r) for r in same)):
+            results += [_answer(released, several, outline) for released in same]
+            continue
+        where = same[0].where
+
+        def draw(part: Part, width: int, where: Space | None = where) -> Figure:
+            return values_figure(part.statement, part.tables, where, title=part.name, width=width, outline=outline)
+
+        in_time = len(parts) == len(same)
+        text = [kind_of(same[0].statement).released(same[0].statement)] if several else []
+        results.append(series_section(_cap(name) if several else "The answer", parts, draw, in_time=in_time, text=text))
+    return results
+
+
+def _periods(releases: Sequence[Released]) -> str:
+    """The periods of all releases, in one piece; nothing where one of them reads everything."""
+    reads = [_reads(released) for released in releases]
+    if not all(reads):
+        return ""
+    periods = {period for text in reads for period in Window.parse(text).periods}
+    return f", {Window(tuple(periods)).text}" if len({period.unit for period in periods}) == 1 else ""
+
+
+def _reads(released: Released) -> str:
+    about = released.statement.answer.about
+    return "" if about is None else about.reads
+
+
+def _answer(released: Released, several: bool, outline: Any) -> Section:
     statement, rows = released.statement, counted_rows(released.tables["values"])
     kind = kind_of(statement)
 
@@ -227,9 +293,9 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
     table = _table(released, rows, bounds)
     if len(rows) > _MOST:
         much = f"There are {len(rows):,} values, too many to draw: the table has the largest."
-        return Answer(_cap(title), [*text, much], table=table, certainty=_sure(released, bounds))
+        return Section(_cap(title), [*text, much], table=table, certainty=_sure(released, bounds))
     if not any(row.get("determined", True) for row in rows):
-        return Answer(_cap(title), [*text, "The noise leaves no value determined."], table=table)
+        return Section(_cap(title), [*text, "The noise leaves no value determined."], table=table)
     wide = draw(WIDE)
     narrow = draw(NARROW) if len(rows) <= _MANY else None
     caption = wide.description
@@ -237,17 +303,17 @@ def _answer(released: Released, several: bool, outline: Any) -> Answer:
         caption += " Places two or more shades apart differ by more than the noise." if "map" in wide.svg[:400] else ""
     pictures = [Picture(wide, caption, narrow)]
     regions = region_table(released.tables) if REGIONS in released.tables else None
-    return Answer(_cap(title), text, pictures, table, _sure(released, bounds), regions)
+    return Section(_cap(title), text, pictures, table, _sure(released, bounds), regions)
 
 
 def _sure(released: Released, bounds: Bounds) -> list[str]:
     statement, facts, texts = released.statement, released.statement.answer, []
-    shares = kind_of(statement).of_shares
+    shares = kind_of(statement).traits.of_shares or facts.shares
     unit = "%" if shares else facts.unit
     if facts.histogram is not None:
-        found = facts.histogram
-        texts.append(off_words(statement, found.emd_predicted, found.emd_most))
-        texts += sure_items(found, statement.unit, bounds)
+        result = facts.histogram
+        texts.append(off_words(statement, result.emd_predicted, result.emd_most))
+        texts += sure_items(result, statement.unit, bounds)
         texts += quantile_words(released.tables.get("quantiles", []))
     elif facts.frequency is not None and bounds.low is not None:
         texts.append(f"{STANDS} Variances are estimated from the reports, so this is about right, and not proved.")
@@ -264,9 +330,9 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
     return texts
 
 
-def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
+def _table(released: Released, rows: Rows, bounds: Bounds) -> ReportTable:
     facts = released.statement.answer
-    unit = unit_of(facts, rows, kind_of(released.statement).of_shares)
+    unit = unit_of(facts, rows, kind_of(released.statement).traits.of_shares)
     values, names = values_of(rows), _names(released, rows)
     order = np.argsort(-values, kind="stable")[:MOST_ROWS].tolist() if len(rows) > 24 else range(len(rows))
     digits = 12 if unit == "reports" else 4
@@ -289,7 +355,7 @@ def _table(released: Released, rows: Rows, bounds: Bounds) -> Table:
     ]
     whole = csv_text(released.tables["values"]) if len(rows) <= MOST_ROWS * 8 else None
     caption = "The largest values" if len(rows) > 24 else "All values"
-    return Table(heads, shown, numeric=range(1, len(heads)), caption=caption, total=len(rows), csv=whole)
+    return ReportTable(heads, shown, numeric=range(1, len(heads)), caption=caption, total=len(rows), csv=whole)
 
 
 def _ends(low: float, high: float, unit: str, limits: bool) -> str:
@@ -300,7 +366,7 @@ def _ends(low: float, high: float, unit: str, limits: bool) -> str:
 def _names(released: Released, rows: Rows) -> list[str]:
     """What each value is, as the picture calls it: places by their coordinates, cells by their ends."""
     if "lat" in rows[0] and "lon" in rows[0]:
-        return [place_name(row["lat"], row["lon"], place_digits(rows)) for row in rows]
+        return [place_name(number(row, "lat"), number(row, "lon"), place_digits(rows)) for row in rows]
     where = released.where
     inner = None if where is None else where.records_space
     if inner is not None and "item" in rows[0] and inner.size == len(rows):
@@ -347,8 +413,7 @@ def _budget(releases: Sequence[Released]) -> Picture | None:
         return None
     used = []
     for row in rows:
-        same = [r for released in releases for r in released.statement.protected if r.changed == row.changed]
-        used.append(math.fsum(r.epsilon for r in same) / row.epsilon_promised)
+        used.append(_together(releases, row.changed) / row.epsilon_promised)
     names = [f"{k}. if {row.changed}" for k, row in enumerate(rows, 1)]
     title = "What is used of every promise"
 
@@ -369,7 +434,7 @@ def _price(releases: Sequence[Released]) -> str:
 def _warnings(released: Released) -> list[str]:
     texts = [released.statement.answer.warning] if released.statement.answer.warning else []
     plan = released.plan
-    return [*texts, *([] if plan is None else [text for text in plan.warnings if text not in texts])]
+    return [*texts, *([] if plan is None else [text for text in warnings(plan) if text not in texts])]
 
 
 def _technical(released: Released) -> list[str]:
@@ -378,13 +443,13 @@ def _technical(released: Released) -> list[str]:
 
 def _paragraphs(text: str) -> list[str]:
     """Lines that were wrapped, joined again."""
-    found: list[str] = []
+    texts: list[str] = []
     for line in text.splitlines():
-        if found and not line.startswith("- ") and not found[-1].endswith((".", ";", ":")):
-            found[-1] += " " + line.strip()
+        if texts and not line.startswith("- ") and not texts[-1].endswith((".", ";", ":")):
+            texts[-1] += " " + line.strip()
         else:
-            found.append(line.strip())
-    return found
+            texts.append(line.strip())
+    return texts
 
 
 def _parameters(released: Released, several: bool) -> list[tuple[str, str]]:

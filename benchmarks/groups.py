@@ -1,0 +1,76 @@
+"""What groups and periods cost inside DuckDB: the sums of 20 groups, of 12 months, and of both, against those of all.
+
+Ten records for each person on average (skewed), 10,000 items, a group for each person, a timestamp for each record, one
+Parquet file. Each is the whole ``sums`` or ``sum_cells``, candidates in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import duckdb
+
+from barrow.engines import Breakdown, Columns, DuckDBEngine
+from barrow.promises.periods import Calendar
+from benchmarks._timing import finish
+from benchmarks.engines import make, processor_seconds, space
+
+GROUPS = [f"region {i}" for i in range(20)]
+COLUMNS = Columns("uid", "item", group="region", time="at")
+
+
+def file(rows: int, folder: Path) -> Path:
+    """The records of ``scripts/bench engines`` with a group and a time; made once."""
+    path = folder / f"groups-{rows}.parquet"
+    if not path.exists():
+        region = "'region ' || (hash(uid) % 20)"
+        moment = "TIMESTAMP '2026-01-01' + to_seconds(hash(uid, item, rowid) % 31536000)"
+        numbered = f"SELECT *, row_number() OVER () AS rowid FROM read_parquet('{make(rows, folder)}')"
+        with duckdb.connect() as session:
+            session.execute(
+                f"COPY (SELECT uid, item, {region} AS region, {moment} AS \"at\" FROM ({numbered})) TO '{path}' "
+                "(FORMAT parquet)"
+            )
+    return path
+
+
+def main() -> None:
+    """Print the figures; the last line is one JSON object."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=float, default=1e7)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--folder", type=Path, default=Path("/tmp/barrow-bench"))
+    options = parser.parse_args()
+    path, items = file(int(options.rows), options.folder), space()
+    months = Calendar("month", "Europe/Berlin").parse_range("2026-01..2026-12")
+    asked = {
+        "groups": Breakdown([(group, None) for group in GROUPS], labels=GROUPS),
+        "months": Breakdown([(None, month) for month in months]),
+        "groups_and_months": Breakdown([(g, m) for g in GROUPS for m in months], labels=GROUPS),
+    }
+    calls: dict[str, Callable[[], object]] = {
+        "all": lambda: DuckDBEngine(progress=False).sums(path, COLUMNS, items),
+        **{
+            name: lambda cells=cells: DuckDBEngine(progress=False).sum_cells(path, COLUMNS, items, cells)  # type: ignore[misc]
+            for name, cells in asked.items()
+        },
+    }
+    costs: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(options.repeats):
+        for name, call in calls.items():
+            start = processor_seconds()
+            call()
+            costs[name].append(processor_seconds() - start)
+    medians = {name: statistics.median(values) for name, values in costs.items()}
+    for name, seconds in medians.items():
+        print(f"{name:20} {seconds:7.2f} CPU s  {seconds / medians['all']:6.2f} of all")
+    figures: dict[str, object] = {f"{name}_cpu_seconds": round(x, 2) for name, x in medians.items()}
+    figures |= {f"{name}_vs_all_cpu": round(x / medians["all"], 2) for name, x in medians.items() if name != "all"}
+    finish({"rows": int(options.rows), **figures})
+
+
+if __name__ == "__main__":
+    main()

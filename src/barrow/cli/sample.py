@@ -1,0 +1,52 @@
+"""``barrow sample``: synthetic records from a finished release."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from barrow.cli.main import tell
+from barrow.cli.study_options import DEFAULT, output_options, study_option
+from barrow.numerics import whole
+from barrow.numerics.exact import near
+from barrow.study import Study
+from barrow.study.result import Release
+from barrow.study.synthetic import Within
+
+
+@click.command()
+@click.argument("folder", metavar="FOLDER", type=click.Path())
+@click.option("--rows", default="1000", show_default=True, help="How many records.")
+@click.option("--out", type=click.Path(), required=True, help="A new file, .csv or .parquet.")
+@click.option(
+    "--within",
+    type=click.Choice(["uniform", "centre"]),
+    default="uniform",
+    show_default=True,
+    help="Where in its cell a record lies: anywhere, or in the middle.",
+)
+@study_option
+@output_options
+def sample(folder: str, rows: str, out: str, within: str, file: str | None, as_json: bool, quiet: bool) -> None:
+    """Draw synthetic records from a released histogram or map; it costs nothing.
+
+    The records are independent draws from published values and belong to nobody. They have the columns of the study's
+    records. A text beside the file says how far off they are and what is lost.
+
+    \b
+    Example:
+      barrow sample release/histogram --rows 1000 --out rows.parquet
+    """  # noqa: D301  (click reads the backspace)
+    release = Release.read(folder)
+    space = release.space
+    if space is None and (file is not None or Path(DEFAULT).exists()):
+        space = Study.read(file or DEFAULT).space
+    records = release.sample(whole(rows, "--rows", fix="--rows 1000"), within=cast(Within, within), space=space)
+    note = records.write(out)
+    unit = f" {records.unit}".rstrip()
+    told = {"file": out, "text": str(note), "rows": len(records), "columns": list(records.columns),
+            "distance": records.distance, "unit": records.unit}  # fmt: skip
+    lines = [*records.text.splitlines(), f"Wrote {out} and {note}."]
+    tell(as_json, quiet, told, f"{near(records.distance)}{unit}", *lines)

@@ -1,0 +1,99 @@
+"""Whole people: how often each person holds each item. Of who they are, only where the next begins leaves an engine.
+
+A function of a person's whole data cannot be computed from how often items occur among people of one size. It needs one
+row for each person and item, which every engine gives user by user.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from barrow.engines.counts import (
+    Counts,
+    Integers,
+    check_users,
+    known_items,
+    merged,
+    refuse_empty,
+    refuse_more_users,
+    refuse_states,
+    refuse_too_many,
+)
+from barrow.numerics import MOST_RECORDS
+from barrow.numerics.limits import total
+from barrow.queries.profiles import Profiles
+from barrow.spaces.space import Unknown
+
+
+class PeopleCounts(Counts):
+    """The counts of an engine, and the people behind them one by one (private).
+
+    Args:
+        profiles: One row for each person and item, person by person.
+        users: The number of users, or a larger public one.
+
+    >>> people = PeopleCounts(Profiles.of_users([[0, 0, 1], [1]]))
+    >>> people.counts.tolist(), people.users, len(people.profiles), people
+    ([2, 1, 1], 2, 2, <PeopleCounts: private integers>)
+    """
+
+    profiles: Profiles
+
+    def __init__(self, profiles: Profiles) -> None:
+        object.__setattr__(self, "profiles", profiles)
+        rows = np.diff(np.append(profiles.starts, len(profiles.items)))
+        held = merged(profiles.items, np.repeat(profiles.sizes, rows), profiles.counts, users=len(profiles))
+        super().__init__(held.items, held.sizes, held.counts, users=held.users)
+
+    def with_users(self, users: int, default_item: int) -> PeopleCounts:
+        """The same with the public number of users: those without records hold the default item once.
+
+        >>> PeopleCounts(Profiles.of_users([[1]])).with_users(3, default_item=0).counts.tolist()
+        [2, 1]
+        """
+        check_users(users)
+        if users < self.users:
+            raise refuse_more_users()
+        more = super().with_users(users, default_item)
+        result = object.__new__(PeopleCounts)
+        for name, value in (("items", more.items), ("sizes", more.sizes), ("counts", more.counts), ("users", users)):
+            object.__setattr__(result, name, value)
+        object.__setattr__(result, "profiles", self.profiles)
+        return result
+
+    def __repr__(self) -> str:
+        return "<PeopleCounts: private integers>"
+
+
+def people_of(who: Integers, items: Integers, counts: Integers, default_item: int, unknown: Unknown) -> PeopleCounts:
+    """From the number of each row's person, its item or what stands in place of one, and how often it occurs."""
+    if not len(who):
+        raise refuse_empty()
+    refuse_states(items)
+    if total(counts) > MOST_RECORDS:
+        raise refuse_too_many()
+    held = known_items(items, default_item, unknown)
+    order = np.lexsort((held, who))
+    who, held, counts = who[order], held[order], counts[order]
+    first = np.append(True, (np.diff(who) != 0) | (np.diff(held) != 0))  # an item that stands for lost ones may repeat
+    begins = np.flatnonzero(first)
+    often, who, held = np.add.reduceat(counts, begins), who[begins], held[begins]
+    starts = np.flatnonzero(np.append(True, np.diff(who) != 0)).astype(np.int64)
+    return PeopleCounts(Profiles(starts, held.astype(np.int64), often.astype(np.int64)))
+
+
+def people_from_pieces(
+    pieces: Iterable[Mapping[str, np.ndarray[Any, np.dtype[Any]]]], default_item: int, unknown: Unknown
+) -> PeopleCounts:
+    """From rows (fresh, item, c) that come user by user: ``fresh`` is 1 where the next user begins."""
+    columns: dict[str, list[Integers]] = {"fresh": [], "item": [], "c": []}
+    for piece in pieces:
+        for name, parts in columns.items():
+            parts.append(piece[name].astype(np.int64))
+    if not columns["item"]:
+        raise refuse_empty()
+    fresh, items, counts = (np.concatenate(parts) for parts in columns.values())
+    return people_of(np.cumsum(fresh == 1), items, counts, default_item, unknown)

@@ -1,0 +1,342 @@
+"""One SELECT for a warehouse that barrow does not connect to: it returns the sums of :mod:`barrow.engines.sums`.
+
+The text is written once, in what all engines share, and sqlglot (extra ``sql``) writes it in the words of each. What
+sqlglot would guess is said here: integer division (it divides doubles in Trino, Redshift and SQL Server), LEAST (which
+ignores NULL in some engines), collations that take ``a`` for ``A``, and doubles that are no IEEE doubles (Oracle).
+Whatever cannot be said for certain is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from barrow.engines.base import Columns, flat_groups
+from barrow.engines.counts import LOST, PEOPLE
+from barrow.engines.sql.dialects import Dialect, Table
+from barrow.engines.sql.encoding import encoding_for
+from barrow.engines.sql.select_plan import reading_of
+from barrow.engines.sql.summing import summing
+from barrow.errors import ParameterError, nearest_name, optional_library
+from barrow.numerics import LIMB_BITS, SUM_BITS
+from barrow.spaces import Discrete, Line, Space
+from barrow.spaces.space import Unknown
+
+_sqlglot = partial(optional_library, "sqlglot", extra="sql", purpose="SQL for other engines")
+MOST_ROWS_INLINE = 5000
+"""Rows of public tables that travel inside the statement."""
+_LARGEST = 1.7976931348623157e308
+RECORDS = "records"
+"""What stands for the table of records in the text whose digest is taken."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """What sqlglot does not know for certain of a dialect.
+
+    Attributes:
+        name: What it is called on the command line.
+        words: Its name in sqlglot.
+        divide: How whole numbers are divided: ``"plain"``, ``"function"`` (a function's name follows), ``"own"`` by
+            sqlglot, or ``"exact"``, where a quotient of multiples is exact.
+        function: The function that divides.
+        text: The type of texts, where sqlglot's is not the right one.
+        collation: What makes texts differ by every letter: ``COLLATE name`` or, with a bracket, a function.
+        infinity: How an infinite double is written; None where there is none.
+        doubles: Whether its doubles are IEEE doubles.
+        wraps: Whether sums of 64-bit integers may wrap round in silence, so that they are of decimals.
+        tried: Whether the text is run for real in the tests.
+    """
+
+    name: str
+    words: str
+    divide: str = "plain"
+    function: str = ""
+    text: str = "TEXT"
+    collation: str = ""
+    infinity: str | None = None
+    doubles: bool = True
+    wraps: bool = False
+    tried: bool = False
+
+
+FOREIGN: Mapping[str, Foreign] = {
+    x.name: x
+    for x in (
+        Foreign("snowflake", "snowflake", "exact", text="VARCHAR", collation="COLLATE('utf8')", infinity="inf"),
+        Foreign("bigquery", "bigquery", "own", text="STRING", collation="COLLATE('')", infinity="inf"),
+        Foreign("databricks", "databricks", "own", text="STRING", infinity="Infinity", wraps=True),
+        Foreign("trino", "trino", text="VARCHAR", infinity="Infinity"),
+        Foreign("redshift", "redshift", text="VARCHAR(4096)", infinity="Infinity"),
+        Foreign("clickhouse", "clickhouse", "function", "intDiv", infinity="inf", wraps=True, tried=True),
+        Foreign("sqlserver", "tsql", text="NVARCHAR(4000)", collation="Latin1_General_BIN2"),
+        Foreign("oracle", "oracle", "exact", text="VARCHAR2(4000)", doubles=False),
+        Foreign("mysql", "mysql", "own", text="CHAR", collation="utf8mb4_0900_bin"),
+        Foreign("sqlite", "sqlite", tried=True),
+        Foreign("duckdb", "duckdb", "own", infinity="Infinity", tried=True),
+        Foreign("postgres", "postgres", "function", "div", collation='"C"', infinity="Infinity", tried=True),
+        Foreign("spark", "spark", "own", text="STRING", infinity="Infinity", wraps=True, tried=True),
+        Foreign("datafusion", "duckdb", infinity="Infinity", wraps=True, tried=True),
+    )
+}
+
+
+class _Portable(Dialect):
+    """The text that sqlglot reads, as DuckDB's; ``barrow_text`` stands for a text compared letter by letter."""
+
+    def quotient(self, number: str, by: str) -> str:
+        return f"({number} // {by})"
+
+    def as_text(self, sql: str) -> str:
+        return f"barrow_text({sql})"
+
+    def user(self, sql: str, kind: str) -> str:
+        return self.as_text(sql)
+
+    def sum_of(self, sql: str, over: str = "") -> str:
+        return f"barrow_sum({sql})"
+
+    def parted(self, name: str) -> tuple[str, ...]:
+        fits = f"CASE WHEN {name} <= {2**63 - 1} THEN {self.as_whole(name)} ELSE {self.as_whole('-1')} END"
+        return (f"{fits} AS {name}_low",)
+
+    def micros(self, sql: str, kind: str) -> str:
+        raise _refused("moments as items")
+
+    def parsed(self, sql: str) -> str:
+        raise _refused("numbers as texts")
+
+
+@dataclass(frozen=True)
+class SqlStatement:
+    """One SELECT, with the digest by which its counts are known again."""
+
+    dialect: str
+    text: str
+    digest: str
+
+    @property
+    def mark(self) -> str:
+        """What stands in each row of the result.
+
+        >>> SqlStatement("trino", "SELECT 1", "0" * 64).mark
+        'trino 00000000000000000000000000000000'
+        """
+        return f"{self.dialect} {self.digest[:32]}"
+
+
+def dialect_named(name: str) -> Foreign:
+    """The dialect of this name; others are refused with the nearest.
+
+    >>> dialect_named("trino").tried
+    False
+    """
+    if name not in FOREIGN:
+        close = nearest_name(name, FOREIGN)
+        raise ParameterError(
+            f"The dialect is {name!r}.", allowed=", ".join(FOREIGN), fix=f"--dialect {close or 'snowflake'}"
+        )
+    return FOREIGN[name]
+
+
+def written(
+    space: Space, columns: Columns, *, dialect: str, table: str = RECORDS, unknown: Unknown = "error"
+) -> SqlStatement:
+    """The SELECT that returns the sums of ``table`` (``schema.table`` is two names) in a dialect.
+
+    >>> from barrow.spaces import Discrete
+    >>> one = written(Discrete(["a", "b"]), Columns("uid", "item"), dialect="trino", table="shop.visits")
+    >>> "shop" in one.text, one.mark.split()[0], "JOIN" in one.text
+    (True, 'trino', True)
+    """
+    foreign = dialect_named(dialect)
+    known = _text(space, columns, foreign, RECORDS, unknown, "")
+    digest = hashlib.sha256(known.encode()).hexdigest()
+    mark = SqlStatement(dialect, "", digest).mark
+    return SqlStatement(dialect, _text(space, columns, foreign, table, unknown, mark), digest)
+
+
+def self_test(dialect: str) -> tuple[SqlStatement, list[tuple[int, ...]]]:
+    """A SELECT over made-up rows that travel inside it, and the rows that it must give: item, n and the limbs.
+
+    >>> statement, rows = self_test("trino")
+    >>> rows[-1][:2], len(rows)
+    ((-9, 6), 30)
+    """
+    foreign, columns = dialect_named(dialect), Columns("uid", "x")
+    labels = Discrete([str(i) for i in range(31)])
+    space: Space = Line(0, 3, step=0.1) if foreign.doubles else labels
+    held = [(k, i) for k in range(len(_USERS)) for i in range(1, 31) if i % (k + 1) == 0]
+    numbers = [i for _, i in held]
+    values: Any = 0.1 * np.array(numbers) if foreign.doubles else np.array([str(i) for i in numbers], dtype=object)
+    data: Table = {"uid": np.array([_USERS[k] for k, _ in held], dtype=object), "x": values}
+    text = _text(space, columns, foreign, "made_up", "error", "", {"made_up": data})
+    sizes = Counter(k for k, _ in held)
+    result: dict[int, list[int]] = {}
+    for (k, _), item in zip(held, space.encode(values).tolist(), strict=True):
+        row = result.setdefault(item, [0] * 5)
+        result[item] = [row[0] + 1, *(a + b for a, b in zip(row[1:], _digits(sizes[k]), strict=True))]
+    everybody = [len(sizes), *(sum(m * _digits(m)[j] for m in sizes.values()) for j in range(4))]
+    rows = [(item, *result[item]) for item in sorted(result)] + [(PEOPLE, *everybody)]
+    return SqlStatement(dialect, text, hashlib.sha256(text.encode()).hexdigest()), rows
+
+
+_USERS = ("a", "A", "a ", "é", "7", "O'Neil")
+"""Who must stay six people in every collation."""
+
+
+def _digits(held: int) -> list[int]:
+    """The limbs of what a record weighs, as the statement has them."""
+    quotient = (1 << SUM_BITS) // held
+    digits = [(quotient >> LIMB_BITS * j) & ((1 << LIMB_BITS) - 1) for j in (2, 1, 0)]
+    return [quotient >> 3 * LIMB_BITS, *digits[:2], digits[2] + held]
+
+
+def _text(
+    space: Space,
+    columns: Columns,
+    foreign: Foreign,
+    table: str,
+    unknown: Unknown,
+    mark: str,
+    more: Mapping[str, Table] | None = None,
+) -> str:
+    if columns.group is not None or columns.time is not None:
+        raise _refused("groups and periods")
+    numbers = any(reads.numbers for _, _, reads in flat_groups(columns, space))
+    if (numbers or columns.weight is not None) and not foreign.doubles:
+        raise _refused("numbers (its doubles are not those of IEEE)", foreign.name)
+    infinity = repr(_LARGEST) if foreign.infinity is None else foreign.infinity
+    dialect = _Infinite("portable", floor_is_whole=True, traps=True, infinite=infinity)
+    kinds = {name: "real" for _, group, reads in flat_groups(columns, space) for name in group if reads.numbers}
+    kinds = {name: kinds.get(name, "text") for name in columns.all} | (
+        {} if columns.weight is None else {columns.weight: "real"}
+    )
+    encoding = encoding_for(space, columns, unknown, dialect)
+    relation = ".".join(dialect.identifier(part) for part in table.split("."))
+    reading = reading_of(relation, kinds, columns, space, encoding, dialect)
+    item = dialect.as_whole(f"coalesce({encoding.item}, {LOST})")
+    plain = summing(reading, f"({reading.coded(grouped=False)})", f"({reading.users()})", item)
+    return _said(plain, {**(more or {}), **encoding.tables}, foreign, mark)
+
+
+@dataclass(frozen=True)
+class _Infinite(_Portable):
+    infinite: str = "Infinity"
+
+    @property
+    def infinity(self) -> str:
+        return f"CAST('{self.infinite}' AS {self.double})"
+
+
+def _said(plain: str, tables: Mapping[str, Table], foreign: Foreign, mark: str) -> str:
+    """The text in the words of a dialect, with the public tables that it joins."""
+    glot = _sqlglot()
+    errors = glot.errors
+    try:
+        tree = glot.parse_one(plain, read="duckdb").transform(partial(_node, glot.exp, foreign))
+        for select in (tree.left, tree.right):
+            select.select(glot.exp.alias_(_literal(glot.exp, foreign, mark), "barrow"), copy=False)
+        say = {"dialect": foreign.words, "unsupported_level": glot.ErrorLevel.RAISE}
+        text: str = tree.sql(pretty=True, **say)
+        public = [_rows(glot.exp, name, table, foreign, say) for name, table in tables.items()]
+        text = text.replace("WITH ", f"WITH {', '.join(public)}, ", 1) if public else text
+        glot.parse_one(text, read=foreign.words)  # it reads back what it wrote
+    except (errors.UnsupportedError, errors.ParseError, errors.TokenError) as trouble:
+        raise _refused("the space", foreign.name) from trouble
+    return text + "\n"
+
+
+def _rows(exp: Any, name: str, table: Table, foreign: Foreign, say: Mapping[str, Any]) -> str:
+    """The rows of a public table as a part of WITH, one SELECT after another; nothing is created."""
+    size = len(next(iter(table.values())))
+    if size > MOST_ROWS_INLINE:
+        raise ParameterError(
+            f"The space needs a public table of {size} rows.",
+            allowed=f"at most {MOST_ROWS_INLINE} rows inside a statement",
+            fix="a coarser space, or an engine that barrow reads itself (Postgres, Spark, DuckDB)",
+        )
+    tail = " FROM dual" if foreign.words == "oracle" else ""
+    lines = []
+    for i in range(size):
+        cells = []
+        for key, column in table.items():
+            if column.dtype.kind == "O":
+                value = _literal(exp, foreign, str(column[i]))
+            elif column.dtype.kind == "f":
+                end = foreign.infinity or repr(_LARGEST)
+                value = exp.cast(exp.Literal.string(end if column[i] > _LARGEST else repr(float(column[i]))), "DOUBLE")
+            else:
+                value = exp.cast(exp.Literal.number(int(column[i])), "BIGINT")
+            cells.append(value.sql(**say) if i or foreign.words == "sqlite" else f"{value.sql(**say)} AS {key}")
+        lines.append(", ".join(cells))
+    if foreign.words == "sqlite":  # which takes no more than 500 SELECTs
+        return f"{name} ({', '.join(table)}) AS (\nVALUES {', '.join(f'({line})' for line in lines)}\n)"
+    selects = "\nUNION ALL ".join(f"SELECT {line}{tail}" for line in lines)
+    return f"{name} AS (\n{selects}\n)"
+
+
+def _literal(exp: Any, foreign: Foreign, text: str) -> Any:
+    return exp.National(this=text) if foreign.words == "tsql" else exp.Literal.string(text)
+
+
+def _node(exp: Any, foreign: Foreign, node: Any) -> Any:
+    """A node of the tree, with what sqlglot would guess replaced by what is certain."""
+    if isinstance(node, exp.IntDiv):
+        return _divided(exp, foreign, node)
+    if isinstance(node, exp.Least):
+        first, second = node.this, node.expressions[0]
+        return exp.Case(
+            ifs=[exp.If(this=exp.LT(this=first.copy(), expression=second.copy()), true=first)], default=second
+        )
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "barrow_text":
+        return _as_text(exp, foreign, node.expressions[0])
+    if isinstance(node, exp.Anonymous) and node.name.lower() == "barrow_sum":
+        inner = node.expressions[0]
+        if not foreign.wraps:
+            return exp.Sum(this=inner)
+        return exp.Sum(this=exp.cast(inner, "DECIMAL(38, 0)"))
+    return node
+
+
+def _divided(exp: Any, foreign: Foreign, node: Any) -> Any:
+    number, by = node.this, node.expression
+    if foreign.divide == "own":
+        return node
+    if foreign.divide == "function":
+        return exp.Anonymous(this=foreign.function, expressions=[number, by])
+    if foreign.divide == "exact":
+        rest = exp.Paren(
+            this=exp.Sub(this=number, expression=exp.Mod(this=exp.Paren(this=number.copy()), expression=by.copy()))
+        )
+        return exp.Div(this=rest, expression=by, typed=False, safe=False)
+    return exp.Div(this=number, expression=by, typed=True, safe=False)
+
+
+def _as_text(exp: Any, foreign: Foreign, inner: Any) -> Any:
+    kind = exp.DataType.build(foreign.text, dialect=foreign.words)
+    plain = exp.Cast(this=inner, to=kind)
+    if not foreign.collation:
+        return plain
+    if foreign.collation.startswith("COLLATE("):
+        return exp.Anonymous(this="COLLATE", expressions=[plain, exp.Literal.string(foreign.collation[9:-2])])
+    name = foreign.collation
+    quoted = name.startswith('"')
+    return exp.Collate(
+        this=plain, expression=exp.to_identifier(name.strip('"'), quoted=quoted) if quoted else exp.var(name)
+    )
+
+
+def _refused(what: str, dialect: str | None = None) -> ParameterError:
+    where = "for another engine" if dialect is None else f"for {dialect}"
+    return ParameterError(
+        f"{what[0].upper()}{what[1:]} cannot be written {where} so that it certainly means the same.",
+        allowed="labels as texts or whole numbers, and numbers as numbers; no groups, periods or moments",
+        fix="a table with such columns; or an engine that barrow reads itself (Postgres, Spark, DuckDB)",
+    )

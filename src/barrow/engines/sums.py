@@ -1,0 +1,128 @@
+"""What leaves an engine where the mean over people is asked: one whole number for each item.
+
+A person's mass is 2^120 steps. Each of their m records weighs floor(2^120/m) - (2^32 - m) steps, and what is left of
+the mass lies on the public default item, where everybody is who has no records. So the sums are those of probability
+measures, and what a change of one person's records costs at any promise is what it costs without rounding
+(docs/proofs/sums.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from barrow.engines.breakdown import Breakdown, Cell, Layer
+from barrow.engines.counts import Counts, Integers, check_users, refuse_changed, refuse_heavy, refuse_more_users
+from barrow.numerics import MOST_HELD, SUM_BITS, record_mass
+
+Whole = NDArray[np.object_]
+"""Python's integers, which have no limit."""
+_MASS = 1 << SUM_BITS
+_MOST_LEFT = MOST_HELD**2 // 4 + MOST_HELD
+"""What is left of a person's mass is no more: m (2^32 - m) and a remainder below m."""
+_HALF = 31
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ItemSums:
+    """The mass of all people on each item, in steps of 2^-120 of a person (private).
+
+    Args:
+        items: Ids of the space's items, ascending.
+        values: The steps on each.
+        users: The number of people.
+
+    >>> sums = ItemSums.of(Counts([0, 1], [2, 2], [1, 1], users=1))
+    >>> sums, bool(sums.values[0] == 2**119 - 2**32 + 2)
+    (<ItemSums: private integers>, True)
+    """
+
+    items: Integers
+    values: Whole
+    users: int
+
+    def __init__(self, items: ArrayLike, values: ArrayLike, *, users: int) -> None:
+        ids, steps = np.array(items, dtype=np.int64), np.array(values, dtype=object)
+        for array in (ids, steps):
+            array.setflags(write=False)
+        object.__setattr__(self, "items", ids)
+        object.__setattr__(self, "values", steps)
+        object.__setattr__(self, "users", int(users))
+        good = ids.shape == steps.shape and ids.ndim == 1 and self.users >= 0
+        good = good and bool((ids[:1] >= 0).all() and (np.diff(ids) > 0).all() and all(x > 0 for x in steps.tolist()))
+        everything = sum(steps.tolist())
+        if not good or not self.users * (_MASS - _MOST_LEFT) <= everything <= self.users * _MASS:
+            raise refuse_changed()
+
+    def __repr__(self) -> str:
+        return "<ItemSums: private integers>"
+
+    def __eq__(self, other: object) -> bool:
+        same = isinstance(other, ItemSums) and self.users == other.users and np.array_equal(self.items, other.items)
+        return same and isinstance(other, ItemSums) and bool((self.values == other.values).all())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def of(cls, counts: Counts) -> ItemSums:
+        """The sums of counts by item and size: the reference for all engines."""
+        if counts.sizes.size and int(counts.sizes.max()) > MOST_HELD:
+            raise refuse_heavy()
+        sizes, where = np.unique(counts.sizes, return_inverse=True)
+        masses = [record_mass(int(m)) for m in sizes]
+        starts = np.flatnonzero(np.append(True, np.diff(counts.items) != 0)) if counts.items.size else counts.items
+        sums: Whole = np.zeros(len(starts), dtype=object)
+        # Limbs of 31 bits: a product is below 2^62 and is added up in two halves of 31 bits.
+        for shift in range(0, SUM_BITS + 1, _HALF):
+            limb = np.array([(mass >> shift) & (2**_HALF - 1) for mass in masses], dtype=np.int64)[where]
+            for more, part in ((0, counts.counts & (2**_HALF - 1)), (_HALF, counts.counts >> _HALF)):
+                product = limb * part
+                for up, half in ((0, product & (2**_HALF - 1)), (_HALF, product >> _HALF)):
+                    added = np.add.reduceat(half, starts) if len(starts) else half
+                    sums = sums + np.array([int(x) << (shift + more + up) for x in added.tolist()], dtype=object)
+        return cls(counts.items[starts], sums, users=counts.users)
+
+    def with_users(self, users: int, default_item: int) -> ItemSums:
+        """The same with the public number of people: all that is left of their mass lies on the default item.
+
+        >>> more = ItemSums.of(Counts([1], [1], [2], users=2)).with_users(5, default_item=0)
+        >>> more.items.tolist(), sum(more.values) == 5 * 2**120
+        ([0, 1], True)
+        """
+        check_users(users)
+        if users < self.users:
+            raise refuse_more_users()
+        held = dict(zip(self.items.tolist(), self.values.tolist(), strict=True))
+        others = sum(held.values()) - held.pop(default_item, 0)
+        if users * _MASS - others:
+            held[default_item] = users * _MASS - others
+        items = sorted(held)
+        return ItemSums(items, [held[x] for x in items], users=users)
+
+
+def joined(items: Integers, values: Whole, *, users: int) -> ItemSums:
+    """Sums in canonical order, those of one item added up."""
+    order = np.argsort(items, kind="stable")
+    items, values = items[order], values[order]
+    starts = np.flatnonzero(np.append(True, np.diff(items) != 0)) if items.size else items
+    return ItemSums(items[starts], np.add.reduceat(values, starts) if len(starts) else values, users=users)
+
+
+def sums_of_cells(breakdown: Breakdown, layer: Layer, answer: Mapping[str, Any]) -> Iterator[tuple[Cell, ItemSums]]:
+    """The sums of each asked cell of a layer, from columns ``item``, ``value``, ``g``, ``s`` and people by cell."""
+    groups = max(1, len(breakdown.labels))
+    place = answer["s"] * groups + answer["g"]
+    order = np.argsort(place, kind="stable")
+    ends = np.searchsorted(place[order], np.arange(len(layer.spans) * groups + 1))
+    items, values = answer["item"][order], answer["value"][order]
+    for slot, span in enumerate(layer.spans):
+        for label, request in breakdown.cells:
+            if request == span:
+                first = slot * groups + (0 if label is None else breakdown.labels.index(label))
+                last = first + (groups if label is None else 1)
+                mine, people = slice(ends[first], ends[last]), answer["people"][first:last]
+                yield (label, span), joined(items[mine], values[mine], users=int(people.sum()))

@@ -1,0 +1,146 @@
+"""The covariance of least trace for Gaussian noise on a workload of linear questions, with a bound from its dual.
+
+Moving one item from x to y changes the answers by F[x] - F[y]. Gaussian noise of covariance S hides this at rate 1 if
+(F[x] - F[y])^T S^-1 (F[x] - F[y]) <= d(x, y)^2: every difference over its distance lies in the ellipsoid of S. Of all
+such S the one of least trace has the least sum of squared errors. Weights p on the pairs, with sum 1, bound it from
+below by (trace of M^(1/2))^2, M = sum p_xy (F[x] - F[y]) (F[x] - F[y])^T/d(x, y)^2, and a multiple of M^(1/2) is
+feasible; multiplicative steps close the gap between the two (docs/proofs/strategies.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from barrow import heavy
+from barrow.errors import ParameterError
+from barrow.spaces.space import Floats
+
+GAP = 1.01
+"""A covariance is good enough within this of its dual bound."""
+MOST_ITEMS = 1000
+"""All pairs of items are looked at in every step."""
+_MOST_STEPS = 400
+_NEAREST = 6
+_LEAST_ROOT = 1e-7
+"""Relative to the largest: M^(1/2) is not resolved below it, and is raised to it."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ellipsoid:
+    """An ellipsoid that holds every difference of two items' rows over their distance.
+
+    Attributes:
+        root: R, with R R^T = S: noise R g, g standard normal, has the covariance S.
+        inverse: The inverse of the root.
+        trace: The trace of S.
+        trace_lower: No ellipsoid that holds all differences has a smaller trace.
+        steps: How many steps it took.
+
+    >>> result = least_trace(np.eye(3), np.ones((3, 3)) - np.eye(3))
+    >>> round(result.trace, 6), round(result.trace_lower, 6)  # three items at distance 1: S is twice a projection
+    (4.0, 4.0)
+    """
+
+    root: Floats
+    inverse: Floats
+    trace: float
+    trace_lower: float
+    steps: int
+
+    @property
+    def gap(self) -> float:
+        """The trace over its lower bound: 1 where the ellipsoid is the best."""
+        return self.trace / self.trace_lower
+
+
+def least_trace(rows: Floats, far: Floats, *, gap: float = GAP, most: int = _MOST_STEPS) -> Ellipsoid:
+    """The ellipsoid of least trace around all differences of ``rows`` over the distances ``far``.
+
+    Args:
+        rows: F, shape (items, outputs): the answers at each item. Only differences of rows count.
+        far: The distances, shape (items, items); items at distance 0 must have equal rows.
+        gap: Stop as soon as the trace is within this factor of the lower bound.
+        most: Stop after so many steps in any case; ``Ellipsoid.gap`` says how good the result is.
+
+    >>> line = np.abs(np.subtract.outer(np.arange(4.0), np.arange(4.0)))
+    >>> prefixes = np.triu(np.ones((4, 3)))  # each step of the line changes one output
+    >>> np.round(least_trace(prefixes, line, gap=1.0001).root, 3) + 0.0
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    if len(rows) > MOST_ITEMS:
+        raise ParameterError(
+            f"There are {len(rows):,} items.", allowed=f"at most {MOST_ITEMS:,}", fix="a coarser space, or edge noise"
+        )
+    apart = far > 0.0
+    inverse = np.divide(1.0, far, out=np.zeros_like(far), where=apart) ** 2
+    weights = _first_weights(far)
+    best = _BestEllipsoid()
+    for step in range(1, most + 1):
+        gains, trace_root, roots, ways = _gains(rows, inverse, weights)
+        largest = float(gains.max())
+        best.see(largest, trace_root, roots, ways)
+        if best.trace <= gap * best.lower or step == most:
+            break
+        # Weights grow where the constraint is violated; pairs that had none get some as soon as theirs is.
+        fresh = (weights == 0.0) & (gains > trace_root * math.sqrt(gap))
+        weights = weights * (gains / trace_root) ** (1.5 if step > 3 else 1.0)
+        weights[fresh] = float(np.median(weights[weights > 0.0]))
+        weights *= 2.0 / weights.sum()
+    return best.ellipsoid(step)
+
+
+class _BestEllipsoid:
+    """The least trace and the largest lower bound so far; they may come from different steps."""
+
+    def __init__(self) -> None:
+        self.trace, self.lower = math.inf, 0.0
+        self._parts: tuple[float, Floats, Floats] | None = None
+
+    def see(self, largest: float, trace_root: float, roots: Floats, ways: Floats) -> None:
+        self.lower = max(self.lower, trace_root**2)
+        if largest * trace_root < self.trace:
+            self.trace, self._parts = largest * trace_root, (largest, roots, ways)
+
+    def ellipsoid(self, steps: int) -> Ellipsoid:
+        if self._parts is None:
+            raise ParameterError("No step was made.", allowed="at least one step", fix="most=400")
+        largest, roots, ways = self._parts
+        spread = np.sqrt(roots * largest)
+        root = (ways * spread) @ ways.T
+        back = np.divide(1.0, spread, out=np.zeros_like(spread), where=spread > 0.0)
+        return Ellipsoid(root, (ways * back) @ ways.T, self.trace, self.lower * (1.0 - 1e-9), steps)
+
+
+def _gains(rows: Floats, inverse: Floats, weights: Floats) -> tuple[Floats, float, Floats, Floats]:
+    """v^T M^(-1/2) v for every pair, the trace of M^(1/2), its eigenvalues and their vectors.
+
+    Eigenvalues of M^(1/2) that are not resolved are raised: where there is no direction at all (the rows do not span
+    the space) nothing changes, as no difference has a part there.
+    """
+    shares = weights * inverse
+    laplacian = np.diag(shares.sum(axis=1)) - shares
+    moments = rows.T @ (laplacian @ rows)
+    values, ways = heavy.linalg.eigh((moments + moments.T) / 2.0, driver="evd", check_finite=False)
+    roots = np.sqrt(np.maximum(values, 0.0))
+    trace_root = float(roots.sum())
+    roots = np.maximum(roots, roots[-1] * _LEAST_ROOT)
+    whitened = rows @ (ways / np.sqrt(roots))
+    squares = np.einsum("ij,ij->i", whitened, whitened)
+    gains = np.maximum(squares[:, None] + squares[None, :] - 2.0 * (whitened @ whitened.T), 0.0) * inverse
+    return gains, trace_root, roots, ways
+
+
+def _first_weights(far: Floats) -> Floats:
+    """Equal weights on pairs of nearest items and on a tree that joins all; their sum over both orders is 2."""
+    items = len(far)
+    off = np.where(far > 0.0, far, math.inf)
+    reach = np.partition(off, min(_NEAREST, items - 1) - 1, axis=1)[:, min(_NEAREST, items - 1) - 1]
+    near = off <= np.maximum(reach[:, None], reach[None, :]) * (1.0 + 1e-9)
+    tree = heavy.sparse.csgraph.minimum_spanning_tree(far).toarray() > 0.0
+    weights: Floats = (near | tree | tree.T).astype(np.float64)
+    return np.asarray(weights * (2.0 / weights.sum()))

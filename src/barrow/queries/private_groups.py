@@ -1,0 +1,146 @@
+"""Means within groups that are part of the record and hidden: one query whose noise does not grow with their number.
+
+A record is a label and an item, at the weighted sum of both distances (:class:`barrow.spaces.Product`). In the block of
+the record's group the query holds f(x) minus its middle and a weight, and 0 in every other block: its mean over people
+is the sum S_g and c times the share p_g for every group, and the mean within g is the middle plus S_g/p_g. There is one
+Lipschitz constant for all blocks (docs/proofs/private-groups.md).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from barrow import heavy
+from barrow.errors import ParameterError
+from barrow.numerics import float_down
+from barrow.queries.quantised import Quantised
+from barrow.queries.query import ClosedForm, Query
+from barrow.spaces import Space
+
+_UP = 1.0 + 2.0**-40
+MOST_ENTRIES = 2 * 10**7
+
+
+@dataclass(frozen=True, eq=False)
+class GroupMeans:
+    """A query about records in groups, as sums and shares of every group.
+
+    Attributes:
+        query: For each group the sums of f - middle, one for each output of f, and ``weight`` times the group's share.
+        inner: The query about items within a group.
+        labels: The public groups.
+        middles: The middle of each output's values, which is subtracted.
+        reaches: How far from it values may be.
+        weight: c, what shares are multiplied by.
+    """
+
+    query: Query
+    inner: Query
+    labels: tuple[str, ...]
+    middles: tuple[float, ...]
+    reaches: tuple[float, ...]
+    weight: float
+
+
+def group_means(space: Space, inner: Query, *, guess: float = 0.5) -> GroupMeans:
+    """Means of ``inner`` within each group of a product of labels and items.
+
+    Each person counts in a group with the share of their records there.
+
+    Args:
+        space: ``Product([Discrete(labels), items], weights)``: the quotient of the weights is how far another group is.
+        inner: The query about items, on the second part.
+        guess: How far the means are expected to be from the middle, as a share of the largest distance from it: any
+            guess is sound, and a good one makes the intervals narrow in the 1-norm.
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Discrete, Line, Product
+    >>> ages = Line(0, 100, step=1, unit="years", whole=True)
+    >>> space = Product([Discrete(["a", "b", "c"]), ages], weights=["1/2", "1/2"])
+    >>> pair = group_means(space, mean(ages))
+    >>> pair.query.dimension, round(pair.query.lipschitz_upper(1), 1)  # max(100, 2 (50 + 31.5)) per 1/2
+    (6, 326.0)
+    """
+    groups, items, far, near = _parts(space, inner)
+    values = np.asarray(inner.table.integers.toarray() if inner.table.sparse else inner.table.integers, dtype=np.int64)
+    if space.items * inner.dimension > MOST_ENTRIES:
+        raise ParameterError(
+            f"The query has {inner.dimension:,} outputs on {space.items:,} items.",
+            allowed=f"at most {MOST_ENTRIES:,} values",
+            fix="a coarser grid, or fewer groups",
+        )
+    if not 0.0 < guess <= 1.0:
+        raise ParameterError(f"guess is {guess}.", allowed="a number above 0 and at most 1", fix="guess=0.5")
+    middle = (values.max(axis=0) + values.min(axis=0)) // 2
+    moved = values - middle
+    half = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0))
+    whole_weight = max(1, int(float(half.max()) * guess ** (2.0 / 3.0)))  # c = (A t^2)^(1/3), t = guess A
+    step = inner.step
+    weight = float(whole_weight * step)
+
+    def size(p: float) -> float:
+        """A: the largest p-norm of f - middle over the items."""
+        return float(np.linalg.norm(moved.astype(np.float64), ord=p, axis=1).max()) * float(step) * _UP
+
+    def apart(p: float) -> float:
+        """The largest p-norm of the difference of two items of different groups."""
+        if math.isinf(p):
+            return max(size(p), weight) * _UP
+        return float((2.0 * (size(p) ** p + weight**p)) ** (1.0 / p)) * _UP
+
+    block = np.append(moved, np.full((items.items, 1), whole_weight, dtype=np.int64), axis=1)
+    table = heavy.sparse.csr_array(heavy.sparse.kron(heavy.sparse.eye_array(groups.items, dtype=np.int64), block))
+    labels = tuple(str(label) for label in groups.labels)
+    query = Query(
+        space,
+        "group_means",
+        inner.unit,
+        inner.description.replace("over people", "over people, within each group,", 1),
+        Quantised(heavy.sparse.csr_array(table.astype(np.int64)), step, inner.table.error_upper),
+        {"inner": inner.to_spec(), "guess": guess},
+        ClosedForm(
+            lambda p: max(inner.lipschitz_upper(p) / near, apart(p) / far) * _UP,
+            range_bound=lambda p: max(inner.range_upper(p), apart(p)) * _UP,
+            quantised=True,
+            rests_on=inner,
+        ),
+        lambda: [
+            name for label in labels for name in (*(f"{x} in {label}" for x in inner.outputs), f"share in {label}")
+        ],
+    )
+    unit = float(step)
+    return GroupMeans(query, inner, labels, tuple((middle * unit).tolist()), tuple((half * unit).tolist()), weight)
+
+
+def _parts(space: Space, inner: Query) -> tuple[Space, Space, float, float]:
+    """The labels, the items, and the weights of both distances, rounded down."""
+    parts: tuple[tuple[Space, Fraction], ...] = space.geometry.parts
+    good = len(parts) == 2 and parts[0][0].geometry.equidistant and parts[1][0] == inner.space
+    if not good:
+        raise ParameterError(
+            "The space is not labels of groups beside the items of the query.",
+            allowed="a product of labels and the query's own space",
+            fix="Product([Discrete(['a', 'b']), query.space], weights=['1/2', '1/2'])",
+        )
+    (groups, far), (items, near) = parts
+    return groups, items, float_down(far), float_down(near)
+
+
+def group_values(pair: GroupMeans, values: Any) -> dict[str, tuple[list[float], float]]:
+    """Of released values: for each group the sums and the share.
+
+    >>> from barrow.queries import mean
+    >>> from barrow.spaces import Discrete, Line, Product
+    >>> ages = Line(0, 4, step=1, whole=True)
+    >>> pair = group_means(Product([Discrete(["a", "b"]), ages], weights=["1/2", "1/2"]), mean(ages), guess=1)
+    >>> group_values(pair, [0.5, 1.0, 0.0, 1.0])
+    {'a': ([0.5], 0.5), 'b': ([0.0], 0.5)}
+    """
+    rows = np.asarray(values, dtype=np.float64).reshape(len(pair.labels), pair.inner.dimension + 1)
+    pairs = zip(pair.labels, rows, strict=True)
+    return {label: (row[:-1].tolist(), float(row[-1]) / pair.weight) for label, row in pairs}

@@ -1,0 +1,188 @@
+"""Questions about whole people: how many spend much of their time somewhere, how far a person's life reaches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+from msgspec import structs
+
+from barrow import planning
+from barrow.engines import Counts, ItemSums, PeopleCounts
+from barrow.errors import DataError, ParameterError
+from barrow.noise import Center
+from barrow.numerics import Exact
+from barrow.numerics.exact import at_most
+from barrow.planning.candidates import Candidate, preferred, user_level_within
+from barrow.planning.notes import Note, warnings_of
+from barrow.planning.terms import Terms
+from barrow.promises import Model
+from barrow.queries import PersonQuery, Query, person
+from barrow.questions.answer import Sample
+from barrow.questions.cache import cached_query
+from barrow.questions.channels import NoiseChannel
+from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, user_level_of, value_lines
+from barrow.questions.plan_text import own_notes
+from barrow.questions.question import VALUES, Traits
+from barrow.questions.releasing import summary
+from barrow.questions.statement import AnswerFacts, Statement
+from barrow.spaces import Space
+
+_UNIT = 2.0**-46
+"""How far a float is from an exact mean at most, as a share of it."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Person(Linear):
+    """The mean over people of a function of each person's whole data that is Lipschitz in the earth mover's distance.
+
+    Args:
+        function: ``"share"``: how many people have more than about ``above`` of their items in ``region``;
+            ``"radius"``: the mean distance of a person's items from the best of some public centres;
+            ``"spread"``: the mean distance of two of a person's items;
+            ``"distance"``: the earth mover's distance between a person's items and a public ``reference``.
+        region: Of a share: one label, a list of items, or a table with ``center``, ``radius`` and ``border``, or
+            ``members`` and ``border``: the distance over which the region's edge falls to 0.
+        above: Of a share: the threshold, e.g. ``"10 %"``.
+        ramp: Of a share: how wide the ramp around it is, e.g. ``"10 %"`` from 5 % to 15 %.
+        bracket: Of a share: whether two half ramps that enclose the sharp share are released in place of one.
+        centers: Of a radius: public records; all items by default, or 100 of them.
+        reference: Of a distance: public records that count alike, or ``"uniform"``.
+
+    >>> from barrow.spaces import Discrete
+    >>> person = Person(function="share", region="bar", above="10 %", ramp="10 %")
+    >>> person.query(Discrete(["home", "bar"])).outputs
+    ('share of people with more than about 10 % of their items at bar',)
+    """
+
+    kind: ClassVar[str] = "person"
+    traits: ClassVar[Traits] = replace(VALUES, whole_people=True)
+    function: str
+    region: Mapping[str, object] | Sequence[object] | str | None = None
+    above: Exact | None = None
+    ramp: Exact | None = None
+    bracket: bool = False
+    centers: Sequence[object] | None = None
+    reference: Sequence[object] | str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.function == "share":  # shares of people are said in per cent
+            object.__setattr__(self, "traits", replace(self.traits, of_shares=True))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Whoever has no records holds the default item, or counts in the middle of the range."""
+        return ("default item", "no records")
+
+    def query(self, space: Space) -> Query:
+        """The question on ``space``."""
+        return person(
+            space, function=self.function, region=self.region, above=self.above, ramp=self.ramp, bracket=self.bracket,
+            centers=self.centers, reference=self.reference,
+        )  # fmt: skip
+
+    def plan(self, terms: Terms) -> PersonAnswer:
+        """The most accurate noise that keeps the terms; it reads no data."""
+        self._check(terms)
+        query = cached_query(self, terms.space)
+        if not isinstance(query, PersonQuery):
+            raise _central_only()
+        result = planning.errors_within(query, terms, self.noise)
+        baselines: list[Candidate] = []
+        if self.noise == "auto" or self.definition == "user_level":
+            baselines = user_level_within(terms, user_level_of(query, terms), self.definition)
+        best = preferred(result, baselines, self.definition, query.snapping_upper if query.snapping_counted else 0.0)
+        others = tuple(candidate for candidate in result if candidate is not best)
+        return PersonAnswer(
+            self, terms, query, best, others, own=tuple(result), baselines=tuple(baselines), of_person=query
+        )
+
+    def _check(self, terms: Terms) -> None:
+        """Refuse terms under which nobody has a person's whole data."""
+        super()._check(terms)
+        if terms.model is not Model.CENTRAL:
+            raise _central_only()
+        if terms.reads is not None or self.by:
+            raise ParameterError(
+                "Questions of kind 'person' are about all records and all people, and not about a period or a group.",
+                allowed="a release without --period and by",
+                fix="a linear question such as region or distance for a period",
+            )
+
+    def channel(self, terms: Terms) -> NoiseChannel:
+        """Reports of whole people are not planned."""
+        raise _central_only()
+
+    @classmethod
+    def counted(cls, statement: Statement) -> str:
+        """What the noise was added to."""
+        return (
+            f"Every person counts once, with a number made of all their records: {statement.released}, over "
+            f"{statement.people:,} people, as an exact fraction. No person's number was rounded."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PersonAnswer(LinearAnswer):
+    """What a release about whole people would give."""
+
+    of_person: PersonQuery = field(kw_only=True)
+    """The question on the space, as a function of a person."""
+
+    def statistics(self, counts: Counts | ItemSums) -> Center:
+        """The exact mean over people, from each person's items (private)."""
+        if not isinstance(counts, PeopleCounts):
+            raise DataError("The records were not read person by person.", fix="read them with engine.people")
+        means = self.of_person.exact_means(counts.profiles, self.terms.users)
+        floats = np.array([about for about, _, _ in means])
+
+        def entry(i: int) -> Fraction:
+            _, sums, others = means[i]
+            return Fraction(sums.exact() + others) / self.terms.users
+
+        return Center.approximated(floats, np.abs(floats) * _UNIT + 2.0**-1000, entry)
+
+    def facts(self) -> AnswerFacts:
+        """What the statement says about the values."""
+        return structs.replace(super().facts(), shares=self.question.traits.of_shares)
+
+
+def _central_only() -> ParameterError:
+    return ParameterError(
+        "Questions of kind 'person' are answered where a curator holds the data.",
+        allowed="model = 'central'",
+        fix="model = 'central', or a linear question such as region or distance for reports",
+    )
+
+
+@summary.register(PersonAnswer)
+def _(answer: PersonAnswer, drawn: Sample) -> list[str]:
+    """The values with their errors."""
+    if not answer.question.traits.of_shares:
+        return value_lines(answer, drawn)
+    named = zip(answer.query.outputs, drawn.values.tolist(), strict=True)
+    width = at_most(answer.half_width, "%")
+    return [f"{name}: {100.0 * min(max(value, 0.0), 1.0):.4g} % ± {width} (95 %)" for name, value in named]
+
+
+@own_notes.register(PersonAnswer)
+def _(answer: PersonAnswer) -> list[Note]:
+    """A warning where the half width is not below half of what a guess in the middle errs by at most."""
+    whole, shares = answer.query.range_upper("inf"), answer.question.traits.of_shares
+    if answer.half_width < whole / 4.0:
+        return unproved_constant(answer)
+    unit = "%" if shares else answer.query.unit
+    times = 4.0 * answer.half_width / whole
+    people = math.ceil(answer.terms.users * times)
+    steep = "; a wider ramp or border lowers it as well" if shares else ""
+    text = (
+        f"The answer will be nearly useless: ± {at_most(answer.half_width, unit)} is to be expected, and all "
+        f"possible answers lie within {at_most(whole, unit)} of each other. About {people:,} people, or promises "
+        f"{times:.2g} times looser, would make it a quarter of that{steep}."
+    )
+    return [*unproved_constant(answer), *warnings_of([text])]

@@ -1,0 +1,136 @@
+"""An answer in words and as plain data: one line for each thing to know, notes by how much they matter."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from barrow.numerics import exact_text, float_up
+from barrow.numerics.exact import at_most, near
+from barrow.planning.notes import Note, Severity, texts
+from barrow.promises import Model, odds_upper
+from barrow.questions.answer import Answer
+from barrow.questions.prices import charges, grid_costs, missing_people, price_words, record_costs
+from barrow.questions.question import declared_parts
+from barrow.questions.statement import Json
+from barrow.spaces import Space
+from barrow.spaces.covariates import caveat
+from barrow.spaces.grids import may_be_whole
+
+
+@singledispatch
+def answer_lines(answer: Answer) -> list[str]:
+    """The lines that say how it is answered and how accurate that is; by the type of the answer."""
+    return [f"Error     {near(answer.error, answer.error_unit)}"]
+
+
+@singledispatch
+def other_lines(answer: Answer) -> list[str]:
+    """The lines about what would keep the promises too, and loses; by the type of the answer."""
+    return []
+
+
+@singledispatch
+def details(answer: Answer) -> Json:
+    """What is a type's own in :func:`answer_json`."""
+    return {"outputs": answer.facts().outputs}
+
+
+@singledispatch
+def own_notes(answer: Answer) -> list[Note]:
+    """What is to be said beside its numbers; by the type of the answer."""
+    return []
+
+
+def notes_of(answer: Answer) -> list[Note]:
+    """All that is to be said beside an answer's numbers: by its type, its question and its space.
+
+    >>> from fractions import Fraction
+    >>> from barrow.questions import Mean, Terms
+    >>> from barrow.spaces import Line
+    >>> notes_of(Mean().plan(Terms(Line(0, 100, step=1), 1000, given=Fraction(25))))
+    []
+    """
+    space, own = answer.terms.space, own_notes(answer)
+    unproved = [Note(Severity.UNPROVED, text) for text in declared_parts(answer.question, space)]
+    limits = [Note(Severity.LIMIT, text) for text in [caveat(space)] if text]
+    first = [note for note in own if note.severity is Severity.UNPROVED]
+    return [*first, *unproved, *limits, *(note for note in own if note.severity is not Severity.UNPROVED)]
+
+
+def warnings(answer: Answer) -> list[str]:
+    """Sentences about an answer that would be of little use, and what would help."""
+    return texts(own_notes(answer), Severity.WARNING)
+
+
+def answer_json(answer: Answer) -> Json:
+    """Plain data for ``--json``."""
+    space, guarantee, terms = answer.terms.space, answer.guarantee, answer.terms
+    worst, delta = answer.worst_epsilon, float(guarantee.definition.delta_at(1))
+    return {
+        "question": answer.question.to_spec(),
+        "description": answer.description,
+        "alpha": None if answer.alpha is None else float_up(answer.alpha),
+        "delta": float(guarantee.delta),
+        "fraction": exact_text(terms.fraction),
+        "unit": space.unit,
+        "diameter": space.diameter,
+        "snapping": space.snapping_upper * space.diameter,
+        "users": terms.users,
+        "model": terms.model.value,
+        "error": answer.error,
+        "error_unit": answer.error_unit,
+        **details(answer),
+        "warnings": warnings(answer),
+        "grid_costs": grid_costs(terms),
+        "records": terms.records.value,
+        "record_costs": record_costs(terms),
+        "missing_people": missing_people(answer) if terms.model is Model.CENTRAL else None,
+        "promises": [float_up(epsilon) for epsilon in charges(answer)],
+        "worst_case": {"epsilon": worst, "odds": odds_upper(worst, delta)},
+        "guarantee": guarantee.to_json(),
+    }
+
+
+def plan_lines(answer: Answer) -> list[str]:
+    """The answer in words, a line each.
+
+    >>> from fractions import Fraction
+    >>> from barrow.questions import Mean, Terms
+    >>> from barrow.spaces import Line
+    >>> plan_lines(Mean().plan(Terms(Line(0, 100, unit="years", step=1), 1000, given=Fraction(25))))[0]
+    'Question  the mean over people of the mean of their items (years)'
+    """
+    terms, notes = answer.terms, notes_of(answer)
+    lines = [f"Question  {answer.description}", _rate(answer), *_grid(terms.space)]
+    lines += [f"Warning   {text}" for text in grid_costs(terms)]
+    if costs := record_costs(terms):
+        lines.append(f"Records   {costs}")
+    lines += [f"Space     {text}" for text in texts(notes, Severity.LIMIT)]
+    if terms.model is Model.CENTRAL:  # who reports themselves is always there
+        apart = terms.space.no_records_distance is not None or "no records" not in answer.question.missing
+        advice = "" if apart else '; missing = "no records" gives them an item of their own'
+        lines.append(f"Missing   {missing_people(answer)}{advice}")
+    lines += answer_lines(answer)
+    lines += [f"Warning   {text}" for text in texts(notes, Severity.UNPROVED, Severity.WARNING)]
+    lines.append(f"Worst     all data of one person different: ε ≤ {at_most(answer.worst_epsilon)}")
+    lines.append(f"Price     {price_words(answer)}{'' if terms.promises else ' of the budget'}")
+    return [*lines, *other_lines(answer)]
+
+
+def _rate(answer: Answer) -> str:
+    space, delta = answer.terms.space, float(answer.guarantee.delta)
+    if answer.alpha is None:
+        most = at_most(answer.worst_epsilon, digits=4)
+        return f"ε         {most} for every change (user-level DP), δ = {delta:.3g}"
+    largest = f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
+    return f"α         {near(answer.alpha, digits=4)} per {largest}, δ = {delta:.3g}"
+
+
+def _grid(space: Space) -> list[str]:
+    if not space.snapping_upper:
+        return []
+    moved = f"{space.snapping_upper * space.diameter:.3g} {space.unit}".strip()
+    whole = may_be_whole(space)
+    hint = f"; by nothing if records are {whole} (whole = true)" if whole else ""
+    items = f"{space.records_space.items:,} items"
+    return [f"Grid      {items}; snapping moves a record by at most {moved} (counted in α){hint}"]

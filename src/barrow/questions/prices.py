@@ -1,0 +1,111 @@
+"""What an answer costs: at each promise, on its grid, for how records become items, for people without records."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from barrow.accounting import epsilon_at
+from barrow.numerics import float_up
+from barrow.numerics.exact import at_most, near
+from barrow.planning.terms import Terms
+from barrow.promises import RecordMap, describe_move, odds_upper, percent_up
+from barrow.questions.answer import Answer
+
+_LOUD = 2
+"""A grid that makes a promise cost so many times its distance is spoken of."""
+
+
+def charge(answer: Answer, share: Fraction, reach: Fraction) -> Fraction:
+    """The epsilon, exact, that a release costs if ``share`` of a person's items move by ``reach`` on average."""
+    return epsilon_at(answer.event, share, reach, answer.guarantee.delta)
+
+
+def charges(answer: Answer) -> tuple[Fraction, ...]:
+    """For each promise of the terms the epsilon, exact, that a release costs there.
+
+    >>> from barrow.promises import Promise
+    >>> from barrow.questions import Mean
+    >>> from barrow.spaces import Line
+    >>> charges(Mean().plan(Terms(Line(0, 9, step=1), 9, (Promise("all", "anywhere", "0.5"),))))
+    (Fraction(1, 2),)
+    """
+    return tuple(charge(answer, satisfied.share, satisfied.reach) for satisfied in answer.terms.satisfied)
+
+
+def price_words(answer: Answer) -> str:
+    """What the ledger is charged with, in words."""
+    guarantee, terms = answer.guarantee, answer.terms
+    delta = f"δ {float(guarantee.delta):.3g}"
+    if terms.promises:
+        paid = [
+            f"ε {at_most(epsilon)} of {near(promise.epsilon)} ({describe_move(promise, terms.space)})"
+            for promise, epsilon in zip(terms.promises, charges(answer), strict=True)
+        ]
+        return ", ".join([*paid, *([delta] if guarantee.delta else [])])
+    if guarantee.alpha is None:
+        return f"ε {float_up(guarantee.definition.parameters['epsilon']):.4g}, {delta}"
+    return f"α {float_up(guarantee.alpha):.4g}, {delta}"
+
+
+def grid_costs(terms: Terms) -> list[str]:
+    """A sentence for each promise that the grid makes cost twice as much as it asks, or more."""
+    space, results = terms.space, []
+    for satisfied in terms.satisfied:
+        if (
+            terms.records is RecordMap.CONTRACTION
+            and satisfied.distance
+            and satisfied.reach >= _LOUD * satisfied.distance
+        ):
+            times = float(satisfied.reach / satisfied.distance)
+            far = near(float(satisfied.reach) * space.diameter, space.unit)
+            far = far if space.unit else f"{far} of the largest distance"
+            results.append(
+                f'The promise "{satisfied.promise.text}" is charged as {far} on these cells, {times:.3g} times its '
+                'distance; finer ones cost less (cell = "auto" finds the best)'
+            )
+    return results
+
+
+def record_costs(terms: Terms) -> str:
+    """Why promises cost more than the distance that records move, and what would cost less; mostly nothing."""
+    records = terms.records
+    text = records is not RecordMap.CONTRACTION and (terms.promises or records is RecordMap.FILTER)
+    return f"{records.words}; {records.advice}" if text else ""
+
+
+def finer_gain(terms: Terms) -> float:
+    """How many times larger alpha would be on cells a quarter as wide."""
+    rho, satisfied = Fraction(terms.space.snapping_upper), terms.satisfied
+    if not rho or not satisfied or terms.records is not RecordMap.CONTRACTION:
+        return 1.0
+    here = [one.promise.epsilon / (one.promise.share * (one.distance + 2 * rho)) for one in satisfied]
+    finer = [one.promise.epsilon / (one.promise.share * (one.distance + rho / 2)) for one in satisfied]
+    return float(min(finer) / min(here))
+
+
+def finer_words(terms: Terms) -> str:
+    """That finer cells would help most; empty where they would not."""
+    gain = finer_gain(terms)
+    words = f"Finer cells would help most: a quarter as wide, they allow an alpha {gain:.2g} times larger."
+    return words if gain >= 2.0 else ""
+
+
+def missing_people(answer: Answer) -> str:
+    """What people without records count as, and how well it is hidden that somebody is one of them."""
+    space = answer.terms.space
+    if space.no_records_distance is None:
+        return (
+            f"people without records count as holding the public item {space.label(space.default_item)!r}, and "
+            "cannot be told from people whose records are there"
+        )
+    epsilon = float_up(charge(answer, Fraction(1), space.no_records_distance))
+    far = f"{float(space.no_records_distance) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
+    default = space.label(space.records_space.default_item)
+    # A ledger of alpha may be about the space without this item, and every promise is about records that move.
+    counted = f", also from people whose records are all at {default!r}, which a ledger of alpha counts as the same"
+    odds = percent_up(odds_upper(epsilon, float_up(answer.guarantee.delta)))
+    return (
+        f"people without records count as holding the public item 'no records', {far} from every other; whether "
+        f"somebody is one of them is hidden at ε = {at_most(epsilon)} (a 50 % guess can become at most "
+        f"{odds}){'' if answer.terms.promises else counted}"
+    )

@@ -1,0 +1,373 @@
+"""What a person asks: one frozen class for each kind, which knows everything about being asked.
+
+Kinds have names, and questions are read from texts, tables and classes.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from fractions import Fraction
+from functools import singledispatch
+from typing import TYPE_CHECKING, ClassVar
+
+from barrow.errors import ParameterError, check_options, nearest_name
+from barrow.numerics import exact_text
+from barrow.numerics.exact import PERCENT, at_most, near
+from barrow.promises.definitions import share
+from barrow.registry import Registry, declared, package_of
+from barrow.spaces import declared_spaces, parse_call
+
+if TYPE_CHECKING:
+    from barrow.planning.terms import Terms
+    from barrow.questions.answer import Answer
+    from barrow.questions.channels import LocalChannel
+    from barrow.questions.statement import Statement
+    from barrow.spaces import Space
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+
+
+@dataclass(frozen=True)
+class Traits:
+    """What is true of all values of a kind of question.
+
+    Attributes:
+        error_words: What its error is.
+        per_value_error: Whether that is the error of each value by itself, and not of all together.
+        of_shares: Whether its values are shares of people's items, from 0 to 1.
+        alike: Whether its values are of one kind: if not, the largest of them says nothing.
+        whole_people: Whether it is answered from each person's items together, and not from how often items occur.
+
+    >>> Traits(per_value_error=True, of_shares=True).in_percent
+    True
+    """
+
+    error_words: str = "earth mover's distance"
+    per_value_error: bool = False
+    of_shares: bool = False
+    alike: bool = True
+    whole_people: bool = False
+
+    @property
+    def in_percent(self) -> bool:
+        """Whether its error is one of shares."""
+        return self.per_value_error and self.of_shares
+
+
+VALUES = Traits("95 % half width", per_value_error=True)
+"""Of values that have an error each."""
+SHARES = Traits("95 % half width", per_value_error=True, of_shares=True)
+"""Of shares that have an error each."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Question(ABC):
+    """One question of a study; each kind is a subclass with its own options.
+
+    Args:
+        name: What it is called in the study: its folder of results has this name. The kind by default.
+        fraction: The share of every promise that it may use; None for an equal share of what the others leave.
+        by: The groupings of people by which it is answered, one release for each: ``"region"``; ``"all"`` is everybody.
+
+    >>> from barrow.questions import Mean
+    >>> Mean(fraction="0.5")
+    Mean(fraction='0.5')
+    """
+
+    kind: ClassVar[str] = ""
+    traits: ClassVar[Traits] = Traits()
+
+    name: str = ""
+    fraction: Fraction | None = None
+    by: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "by", _groupings(self.by))
+        if self.name != "" and (not isinstance(self.name, str) or _NAME.fullmatch(self.name) is None):
+            raise ParameterError(
+                f"The question is called {self.name!r}.",
+                allowed="letters, digits, '.', '_' and '-', at most 80: its results get a folder of this name",
+                fix=f"name = {self.kind!r}",
+            )
+        for option in dataclasses.fields(self):
+            if option.default is MISSING and getattr(self, option.name) is None:
+                raise ParameterError(
+                    f"{option.name} of the question {self.kind!r} is None.",
+                    allowed="see help(barrow." + type(self).__name__ + ")",
+                    fix=f'"{self.kind}({option.name}=…)"',
+                )
+        if self.fraction is not None:
+            object.__setattr__(self, "fraction", share(self.fraction, "fraction"))
+
+    @property
+    def label(self) -> str:
+        """Its name, or its kind where it has none."""
+        return self.name or self.kind
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What people without records may hold when it is asked; the first where the study does not say."""
+        return ("default item",)
+
+    def fits(self, space: Space) -> None:  # noqa: B027 (most fit every space)
+        """Refuse, within a second, a space on which it has no answer."""
+
+    @abstractmethod
+    def plan(self, terms: Terms) -> Answer:
+        """The most accurate answer that keeps the terms; it reads no data."""
+
+    def channel(self, terms: Terms) -> LocalChannel:
+        """What one person's client does to their items; nothing is simulated, compared or decoded for it."""
+        raise central_only(self)
+
+    # What a statement says, from itself alone, so that an old one can be explained without its study.
+
+    @classmethod
+    def accuracy(cls, statement: Statement) -> str:
+        """How accurate a release is, in a few words, half widths rounded up; empty where that is not known."""
+        error, unit = statement.error, statement.error_unit
+        if error is None:
+            return ""
+        if cls.traits.per_value_error:
+            shares = cls.traits.of_shares or statement.answer.shares
+            return f"each value ± {at_most(error, PERCENT if shares else unit)} (95 %)"
+        return f"off by about {near(error, unit, digits=digits_of(statement))} (earth mover's distance)"
+
+    @classmethod
+    @abstractmethod
+    def released(cls, statement: Statement) -> str:
+        """What was released, and how accurate it is, in a sentence or two."""
+
+    @classmethod
+    @abstractmethod
+    def counted(cls, statement: Statement) -> str:
+        """What the noise was added to."""
+
+    @classmethod
+    @abstractmethod
+    def noise_steps(cls, statement: Statement) -> list[str]:
+        """How the noise was drawn, step by step."""
+
+    # How it is written.
+
+    def options(self) -> dict[str, object]:
+        """What was asked for beside the defaults, as plain data."""
+        result = {}
+        for option in dataclasses.fields(self):
+            value = getattr(self, option.name)
+            if option.default is MISSING or value != option.default:
+                result[option.name] = exact_text(value) if isinstance(value, Fraction) else value
+        if self.by:
+            result["by"] = self.by[0] if len(self.by) == 1 else list(self.by)
+        return result
+
+    def to_spec(self) -> dict[str, object]:
+        """Plain data that :func:`barrow.questions.to_question` reads back."""
+        return {"kind": self.kind, **self.options()}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.options().items())})"
+
+
+def central_only(question: Question) -> ParameterError:
+    """That nobody can answer it alone."""
+    return ParameterError(
+        f"The question {question.kind!r} is not planned for reports that people make themselves.",
+        allowed="model='local' or 'shuffle'",
+        fix="study.replace(model='local')",
+    )
+
+
+def _groupings(by: object) -> tuple[str, ...]:
+    """The names of groupings, one or several."""
+    names = (by,) if isinstance(by, str) else tuple(by) if isinstance(by, Sequence) else (by,)
+    if not all(isinstance(name, str) and name for name in names) or len(set(names)) < len(names):
+        raise ParameterError(
+            f"by is {by!r}.",
+            allowed="the name of a [[group]], or a list of different ones; 'all' for everybody",
+            fix='by = "region"',
+        )
+    return names
+
+
+def digits_of(statement: Statement) -> int:
+    """With how many digits an error is said: one where a release worked it out from itself, as it varies by so much."""
+    own = statement.error_after
+    return 1 if own is not None and own.between is None else 3
+
+
+def asked_of(question: Question) -> dict[str, object]:
+    """The question itself as plain data, without its name, its fraction and its groupings."""
+    return {key: value for key, value in question.to_spec().items() if key not in ("name", "fraction", "by")}
+
+
+# What a study asks before it plans; each by the type of the question.
+
+
+@singledispatch
+def public_items(question: Question) -> int | None:
+    """m, where every person holds the same public number of items; None where they may hold any number."""
+    return None
+
+
+@singledispatch
+def drives_grid(question: Question) -> bool:
+    """Whether a grid is chosen for it, wherever it stands among the questions of a study."""
+    return False
+
+
+@singledispatch
+def grid_question(question: Question) -> Question:
+    """What is planned in its place while a grid is chosen."""
+    return question
+
+
+@singledispatch
+def is_resolved(question: Question) -> bool:
+    """Whether it can be written down; where not, the question of its plan can."""
+    return True
+
+
+@singledispatch
+def bandwidths_of(question: Question, terms: Terms) -> tuple[tuple[float, float], ...]:
+    """Bandwidths that can be chosen, in the space's unit, each with the predicted error; mostly nothing."""
+    return ()
+
+
+@singledispatch
+def host_of(question: Question, others: Sequence[Question]) -> Question:
+    """The question among others whose release holds the answer; mostly itself."""
+    return question
+
+
+QUESTIONS: Registry[Question] = Registry(
+    "kind of question",
+    "barrow.questions",
+    {
+        "circular_mean": "barrow.questions.circular_mean:CircularMean",
+        "density": "barrow.questions.density:Density",
+        "distance": "barrow.questions.distance:Distance",
+        "frequency": "barrow.questions.frequency:Frequency",
+        "function": "barrow.questions.function:Function",
+        "histogram": "barrow.questions.histogram:Histogram",
+        "items": "barrow.questions.items:Items",
+        "mean": "barrow.questions.mean:Mean",
+        "person": "barrow.questions.person:Person",
+        "projection": "barrow.questions.similarity:Projection",
+        "quantile": "barrow.questions.quantile:Quantile",
+        "region": "barrow.questions.region:Region",
+        "similarity": "barrow.questions.similarity:Similarity",
+        "spread": "barrow.questions.spread:Spread",
+        "total": "barrow.questions.total:Total",
+        "workload": "barrow.questions.workload:Workload",
+    },
+)
+
+
+_UNBOUNDED = "Without a bound one person could move it by any amount."
+_NUMBERS = {
+    "count": (f"How many records people have is one number for each of them. {_UNBOUNDED}", 'per_person = "count"'),
+    "visits": (f"How many records people have is one number for each of them. {_UNBOUNDED}", 'per_person = "count"'),
+    "sum": (f"How much people have in all is one number for each of them. {_UNBOUNDED}", 'per_person = "sum(amount)"'),
+    "groupby": (
+        "Groups that are learnt from the data would say that somebody is in them.",
+        '[[group]] with a public list of groups, and by = "region"',
+    ),
+}
+"""Kinds that people ask for, why they are none, and what to write."""
+
+
+def question_kinds() -> Registry[Question]:
+    """Every kind of question by its name; a class is loaded when it is asked for.
+
+    >>> question_kinds()["mean"].__name__
+    'Mean'
+    """
+    return QUESTIONS
+
+
+def declared_parts(request: Question | type[Question], space: Space) -> list[str]:
+    """What a plan, a statement and a ledger say where a question or its space is another package's word.
+
+    >>> from barrow.spaces import Line
+    >>> declared_parts(QUESTIONS["mean"], Line(0, 1))
+    []
+    """
+    kind = request if isinstance(request, type) else type(request)
+    own = declared(f"question {kind.kind!r}", package_of(kind), "its constants and how it adds noise")
+    return [*own, *declared_spaces(space)]
+
+
+def to_question(question: Question | str | Mapping[str, object] | type[Question]) -> Question:
+    """The question that was asked: an object, a text such as ``"density(bandwidth='1 km')"``, a table, or a class.
+
+    >>> from barrow.questions import Mean
+    >>> to_question("density(bandwidth='1 km')"), to_question({"kind": "mean"}), to_question(Mean)
+    (Density(bandwidth='1 km'), Mean(), Mean())
+    >>> to_question("maen")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: The kind of question is 'maen'. Did you mean 'mean'?
+      allowed: circular_mean, density, ...
+      fix:     mean
+    """
+    if isinstance(question, Question):
+        return question
+    if isinstance(question, type) and issubclass(question, Question):
+        return _build(question, {})
+    if isinstance(question, str):
+        spec = parse_call(question)
+        if spec is None:
+            raise ParameterError(
+                f"The question {question[:200]!r} cannot be read.",
+                allowed="a kind of question with named arguments",
+                fix='"mean", "histogram" or "density(bandwidth=\'5 km\')"',
+            )
+        return to_question(spec)
+    if not isinstance(question, Mapping):
+        raise ParameterError(
+            f"The question is a {type(question).__name__}.",
+            allowed="a question, a text or a table",
+            fix='"mean"',
+        )
+    options = {str(key): value for key, value in question.items()}
+    name = str(options.pop("kind", "")).replace("-", "_")
+    if name == "median":
+        name, options = "quantile", {"name": name, **options, "of": "1/2"}
+    if name in QUESTIONS:
+        return _build(QUESTIONS[name], options)
+    if name in _NUMBERS:
+        raise ParameterError(
+            f"The kind of question is {name!r}. {_NUMBERS[name][0]}",
+            allowed="one number a person: [data] per_person = 'count', 'sum(column)', 'min' or 'max', whose space is a "
+            "line with public ends; then the questions total, mean, quantile and histogram are about this number",
+            fix=_NUMBERS[name][1],
+        )
+    close = nearest_name(name, QUESTIONS)
+    raise ParameterError(
+        f"The kind of question is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
+        allowed=", ".join(QUESTIONS),
+        fix=close or "mean",
+    )
+
+
+def _build(kind: type[Question], options: Mapping[str, object]) -> Question:
+    """The question, or an error that names the option that is wrong."""
+    known = {field.name: field for field in dataclasses.fields(kind)}
+    check_options(kind.__name__, known, options)
+    missing = [
+        name
+        for name, field in known.items()
+        if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING and name not in options
+    ]
+    if missing:
+        raise ParameterError(
+            f"The question {kind.kind!r} lacks {', '.join(missing)}.",
+            allowed=", ".join(known),
+            fix=f'"{kind.kind}({missing[0]}=…)"',
+        )
+    return kind(**options)  # type: ignore[arg-type]  # constructors check what people type

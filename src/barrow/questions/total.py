@@ -1,0 +1,142 @@
+"""The total over people of one number each: how many visits, how much in all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from msgspec import structs
+
+from barrow import planning
+from barrow.errors import ParameterError
+from barrow.numerics.exact import at_most, near
+from barrow.planning.candidates import Candidate, preferred, user_level_within
+from barrow.planning.terms import Terms
+from barrow.promises import Model
+from barrow.queries import Query, mean
+from barrow.questions.answer import Sample, Tables, number
+from barrow.questions.cache import cached_query
+from barrow.questions.channels import NoiseChannel
+from barrow.questions.linear import Linear, LinearAnswer, linear_lines, user_level_of
+from barrow.questions.plan_text import answer_lines
+from barrow.questions.releasing import summary
+from barrow.questions.statement import AnswerFacts
+from barrow.spaces import Space
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Total(Linear):
+    """The total over people of one number each, and its mean: the public number of people times the mean.
+
+    It needs one number a person (``[data] per_person``), cut to a public line: without a bound one person could move a
+    total by any amount.
+
+    >>> from barrow.spaces import Line
+    >>> Total().query(Line(0, 50, unit="visits", step=1, whole=True)).unit
+    'visits'
+    """
+
+    kind: ClassVar[str] = "total"
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Whoever has no records adds nothing."""
+        return ("default item",)
+
+    def query(self, space: Space) -> Query:
+        """The mean of the numbers."""
+        return mean(space)
+
+    def plan(self, terms: Terms) -> TotalAnswer:
+        """The most accurate noise that keeps the terms; it reads no data."""
+        self._check(terms)
+        query = cached_query(self, terms.space)
+        result = planning.errors_within(query, terms, self.noise)
+        baselines: list[Candidate] = []
+        if self.noise == "auto" or self.definition == "user_level":
+            baselines = user_level_within(terms, user_level_of(query, terms), self.definition)
+        best = preferred(result, baselines, self.definition, query.snapping_upper)
+        others = tuple(candidate for candidate in result if candidate is not best)
+        return TotalAnswer(self, terms, query, best, others, own=tuple(result), baselines=tuple(baselines))
+
+    def _check(self, terms: Terms) -> None:
+        super()._check(terms)
+        if terms.model is not Model.CENTRAL:
+            raise _central_only()
+        if terms.number is None:
+            raise ParameterError(
+                "A total counts a person as often as they have records, so that one person could move it by any "
+                "amount.",
+                allowed="one number a person, cut to a public line",
+                fix='[data] per_person = "count", or "sum(column)", with a line such as 0 to 50 visits as the space',
+            )
+
+    def channel(self, terms: Terms) -> NoiseChannel:
+        """Reports of totals are not planned."""
+        raise _central_only()
+
+
+def _central_only() -> ParameterError:
+    return ParameterError(
+        "Totals of one number a person are answered where a curator holds the data.",
+        allowed="model = 'central'",
+        fix="model = 'central', or the question mean for reports",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TotalAnswer(LinearAnswer):
+    """What a release of a total would give: noise on the mean, and n times it."""
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        which = str(self.terms.number).rpartition(": ")[2]
+        unit = f", in {self.query.unit}" if self.query.unit else ""
+        return f"the total over {self.terms.users:,} people of one number each ({which}{unit}), and its mean"
+
+    @property
+    def total_width(self) -> float:
+        """The half width of the total."""
+        return self.terms.users * self.half_width * (1.0 + 1e-12)
+
+    def tables(self, sample: Sample) -> Tables:
+        """The total, and the mean."""
+        people, value, unit = self.terms.users, float(sample.values[0]), self.query.unit
+        rows = (
+            (f"total over {people:,} people", people * value, self.total_width),
+            ("mean over people", value, self.half_width),
+        )
+        return {
+            "values": [
+                {"output": name, "value": number, "half_width_95": width, "unit": unit} for name, number, width in rows
+            ]
+        }
+
+    def facts(self) -> AnswerFacts:
+        """What the statement says about the total."""
+        result = super().facts()
+        return structs.replace(
+            result,
+            half_width_95=self.total_width,
+            half_width_95_all=self.total_width,
+            snapping=self.terms.users * result.snapping,
+        )
+
+
+@summary.register(TotalAnswer)
+def _(answer: TotalAnswer, sample: Sample) -> list[str]:
+    """Both with their errors."""
+    unit = answer.query.unit
+    return [
+        f"{row['output']}: {near(number(row, 'value'), unit, digits=6)} "
+        f"± {at_most(number(row, 'half_width_95'), unit)} (95 %)"
+        for row in answer.tables(sample)["values"]
+    ]
+
+
+@answer_lines.register(TotalAnswer)
+def _(answer: TotalAnswer) -> list[str]:
+    """The noise, and the error of both."""
+    whole, each = (at_most(width, answer.query.unit) for width in (answer.total_width, answer.half_width))
+    return [*linear_lines(answer)[:1], f"Error     the total ± {whole}, the mean ± {each} (95 %)"]

@@ -1,0 +1,130 @@
+"""Several linear questions that are answered together, with noise shaped for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from barrow.errors import ParameterError
+from barrow.planning.terms import Terms
+from barrow.promises import Model
+from barrow.queries import Query, workload
+from barrow.questions.cache import cached_query
+from barrow.questions.channels import NoiseChannel
+from barrow.questions.linear import Linear
+from barrow.questions.question import SHARES, Question, asked_of, to_question
+from barrow.questions.shaped import StrategyAnswer, shaped
+from barrow.spaces import Space
+
+KINDS = ("density", "distance", "function", "mean", "projection", "region", "similarity")
+"""Kinds of question whose answers are means over people of a function of single items."""
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Workload(Linear):
+    """Several linear questions in one release: other combinations get the noise, and the answers follow from them.
+
+    Args:
+        parts: The questions: means, distances, regions, densities, functions, similarities or projections, all in one
+            unit; as objects, texts or tables.
+
+    >>> from barrow.spaces import Line
+    >>> both = Workload(parts=["distance(to=3)", {"kind": "distance", "to": 7}])
+    >>> both.query(Line(0, 10, unit="km", step=1)).dimension
+    2
+    """
+
+    kind: ClassVar[str] = "workload"
+    parts: Sequence[Question | str | Mapping[str, object] | type[Question]]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self.parts:
+            raise ParameterError(
+                "parts of the question 'workload' is no list of questions.",
+                allowed="one question or more",
+                fix="parts = [\"region(members=['a'], ramp='1 km')\", …]",
+            )
+        requests = [to_question(part) for part in self.parts]
+        for part in requests:
+            _check_part(part)
+        if self.definition == "user_level":
+            raise ParameterError(
+                "The definition of a workload is 'user_level'.",
+                allowed="'auto' or 'emd': its noise is shaped by distances",
+                fix="ask the questions one by one",
+            )
+        object.__setattr__(self, "parts", tuple(asked_of(part) for part in requests))
+        if all(part.traits.of_shares for part in requests):
+            object.__setattr__(self, "traits", SHARES)
+
+    @cached_property
+    def questions(self) -> tuple[Linear, ...]:
+        """The parts as questions."""
+        requests = [to_question(part) for part in self.parts]
+        return tuple(part for part in requests if isinstance(part, Linear))
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Whoever has no records holds the default item."""
+        return ("default item",)
+
+    def query(self, space: Space) -> Query:
+        """All parts side by side on ``space``."""
+        parts = [part.query(space) for part in self.questions]
+        units = sorted({part.unit for part in parts})
+        if len(units) > 1:
+            raise ParameterError(
+                f"The parts of the workload have different units: {', '.join(unit or 'shares' for unit in units)}.",
+                allowed="one unit, so that errors can be compared",
+                fix="a workload for each unit",
+            )
+        return workload(space, parts)
+
+    def plan(self, terms: Terms) -> StrategyAnswer:
+        """The strategy with the smallest half width of its widest answer; it reads no data."""
+        self._check(terms)
+        query = cached_query(self, terms.space)
+        result = shaped(query, terms, self.noise)
+        return StrategyAnswer(self, terms, query, result[0], tuple(result[1:]), own=tuple(result))
+
+    def _check(self, terms: Terms) -> None:
+        """Refuse terms under which nobody has the mean over people."""
+        super()._check(terms)
+        if terms.model is not Model.CENTRAL:
+            raise self._central_only()
+
+    def channel(self, terms: Terms) -> NoiseChannel:
+        """Reports of workloads are not planned."""
+        raise self._central_only()
+
+    def _central_only(self) -> ParameterError:
+        return ParameterError(
+            "Questions of kind 'workload' are answered where a curator holds the data.",
+            allowed="model = 'central'",
+            fix="ask the questions one by one",
+        )
+
+
+def _check_part(part: Question) -> None:
+    """Refuse what is no mean over single items, and options that belong to the workload as a whole."""
+    if part.kind not in KINDS or not isinstance(part, Linear):
+        raise ParameterError(
+            f"A part of the workload is a question of the kind {part.kind!r}.",
+            allowed=", ".join(KINDS),
+            fix="ask it as a question of its own",
+        )
+    if part.noise != "auto" or part.definition != "auto" or part.fraction is not None:
+        raise ParameterError(
+            f"The part {part.kind!r} of the workload has a noise, a definition or a fraction of its own.",
+            allowed="these for the workload as a whole",
+            fix="leave it out of the part",
+        )
+    if part.kind == "density" and part.to_spec().get("bandwidth") == "auto":
+        raise ParameterError(
+            "The bandwidth of a density in a workload is 'auto'.",
+            allowed="a distance",
+            fix="bandwidth = '5 km'",
+        )

@@ -1,0 +1,189 @@
+"""Pictures of one value for each item of a space, by the kind of the space; bars where none is known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from functools import singledispatch
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from barrow.numerics.exact import near
+from barrow.render.figures import Figure, bars, histogram, icicle, map_figure, matrix, ring
+from barrow.spaces import Circle, Clustered, Earth, Euclidean, Hexagons, Line, Product, Scale, Space, Tree
+from barrow.spaces.augmented import AugmentedSpace
+from barrow.spaces.finite import LabelledSpace
+from barrow.spaces.shapes import earth_places, hexagon_places
+from barrow.spaces.space import Floats
+
+
+@singledispatch
+def captions(space: Space) -> Sequence[str]:
+    """What items are called in pictures: cells by their ends, everything else by its label.
+
+    >>> list(captions(Circle.hours(8)))
+    ['0 to 8', '8 to 16', '16 to 24']
+    """
+    return space.labels
+
+
+@captions.register
+def _(space: Line) -> Sequence[str]:
+    return _spans(_columns(space)) if space.cells else space.labels
+
+
+@captions.register
+def _(space: Circle) -> Sequence[str]:
+    return _spans(np.linspace(0.0, space.period, space.items + 1)) if space.names is None else space.labels
+
+
+@captions.register
+def _(space: Product) -> Sequence[str]:
+    return [", ".join(names) for names in itertools.product(*(captions(part) for part in space.parts))]
+
+
+@captions.register
+def _(space: AugmentedSpace) -> Sequence[str]:
+    return [*captions(space.inner), space.last_label]
+
+
+@singledispatch
+def table_names(space: Space) -> Sequence[str]:
+    """What items are called in tables: as in pictures, and numbers with their unit.
+
+    >>> table_names(Line(0, 20, unit="km", points=[5, 15]))
+    ['5 km', '15 km']
+    """
+    return [f"{name} {space.unit}".rstrip() if name[-1:].isdigit() else name for name in captions(space)]
+
+
+@table_names.register
+def _(space: LabelledSpace) -> Sequence[str]:
+    return space.labels
+
+
+def _spans(ends: Floats) -> list[str]:
+    return [f"{a:.6g} to {b:.6g}" for a, b in pairwise(ends.tolist())]
+
+
+def _columns(space: Line) -> Floats:
+    """Where columns of a picture begin and end: cells, or half-way between points."""
+    points = np.asarray(space.points)
+    if space.cells:
+        return np.linspace(space.low, space.high, len(points) + 1)
+    middle = (points[1:] + points[:-1]) / 2.0
+    half = float(np.diff(points).min()) / 2.0 if len(points) > 1 else 0.5 * (space.high - space.low)
+    return np.concatenate([[points[0] - half], middle, [points[-1] + half]])
+
+
+@singledispatch
+def item_figure(space: Space, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+    """A picture of one value for each item.
+
+    Args:
+        space: Where the items are.
+        values: The values, in the order of items.
+        redraws: Values of other pictures that fit as well, where a map can switch between them.
+        outline: GeoJSON to draw on a map instead of the bundled coasts and borders.
+        style: ``low``, ``high``, ``noise``, ``unit``, ``title`` and ``width`` of :mod:`barrow.render.figures`.
+
+    >>> from barrow.spaces import Discrete
+    >>> print(item_figure(Discrete(["tea", "coffee"]), [0.25, 0.75], title="Drinks"))
+    Drinks. The largest value is coffee: 75 %.
+    """
+    return bars(space.labels, values, **style)
+
+
+@item_figure.register
+def _(space: Line, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    return histogram(_columns(space), values, axis=space.unit, labels=captions(space), **style)
+
+
+@item_figure.register
+def _(space: Scale, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    return bars(space.labels, values, **style)
+
+
+@item_figure.register
+def _(space: Circle, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    style["width"] = min(style.get("width", 480), 480)
+    names = captions(space)
+    short = [name.replace(" to ", "–") + f" {space.unit}" if space.names is None else name for name in names]
+    return ring([name.strip() for name in short], values, **style)
+
+
+@item_figure.register
+def _(space: Euclidean, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    """A histogram of one coordinate, a matrix of two with the second upwards; else bars."""
+    if space.dimension > 2 or space.center is not None:
+        return bars(space.labels, values, **style)
+    ends = [np.linspace(a, b, n + 1) for a, b, n in zip(space.low, space.high, space.shape, strict=True)]
+    if space.dimension == 1:
+        return histogram(ends[0], values, axis=space.unit, **style)
+
+    def upright(numbers: Any) -> Any:
+        result = np.asarray(numbers, dtype=np.float64)
+        return result if result.size != space.items else result.reshape(space.shape).T[::-1].ravel()
+
+    names = [[f"{a:.4g} to {b:.4g}" for a, b in pairwise(end.tolist())] for end in ends]
+    turned = {key: upright(style.pop(key)) for key in ("low", "high", "noise") if style.get(key) is not None}
+    return matrix(names[1][::-1], names[0], upright(values), across_first=True, **turned, **style)
+
+
+@item_figure.register
+def _(space: Earth, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    return map_figure(earth_places(space), values, box=space.box, redraws=redraws, outline=outline, **style)
+
+
+@item_figure.register
+def _(space: Hexagons, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    return map_figure(hexagon_places(space), values, redraws=redraws, outline=outline, **style)
+
+
+@item_figure.register
+def _(space: Clustered, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    return icicle([(name, label) for name, labels in space.clusters for label in labels], values, **style)
+
+
+@item_figure.register
+def _(space: Tree, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    """The tree from its root, each leaf as wide as its value."""
+    above = {child: parent for child, parent, _ in space.edges}
+    return icicle([_way(leaf, above) for leaf in space.labels], values, **style)
+
+
+def _way(leaf: str, above: Mapping[str, str]) -> list[str]:
+    """The nodes from the root to a leaf, each by what it adds to the name of the one above."""
+    names = [leaf]
+    while names[-1] in above:
+        names.append(above[names[-1]])
+    return [name.removeprefix(f"{parent}/") or name for name, parent in pairwise(names)][::-1] or [leaf]
+
+
+@item_figure.register
+def _(space: Product, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    """A matrix of two parts; else bars."""
+    if len(space.parts) != 2:
+        return bars(space.labels, values, **style)
+    return matrix(captions(space.parts[0]), captions(space.parts[1]), values, **style)
+
+
+@item_figure.register
+def _(space: AugmentedSpace, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    """The picture of what is inside; its title says the value of the one more."""
+
+    def inside(numbers: Any) -> Any:
+        result = np.asarray(numbers, dtype=np.float64)
+        return result[:-1] if result.size == space.items else result
+
+    for key in ("low", "high", "noise"):
+        if style.get(key) is not None:
+            style[key] = inside(style[key])
+    if style.get("regions") is not None:
+        style["regions"] = style["regions"].first(space.inner.items)
+    away = near(float(np.asarray(values, dtype=np.float64)[-1]), style.get("unit", "%"))
+    style["title"] = f"{style.get('title', 'Values')} ({space.last_label}: {away})"
+    redrawn = [inside(numbers) for numbers in redraws]
+    return item_figure(space.inner, inside(values), redraws=redrawn, outline=outline, **style)

@@ -1,0 +1,192 @@
+"""The part of a report about several periods or groups: small multiples, a line over time, and what really differs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from heapq import nlargest
+from itertools import combinations
+
+from msgspec import structs
+
+from barrow.numerics.exact import between, near
+from barrow.promises import Scope, Window, exposure
+from barrow.questions.statement import Statement
+from barrow.questions.value_tables import Rows, bounds_of, unit_of, values_of
+from barrow.render.figures import Figure, intervals
+from barrow.render.report.page import MOST_ROWS, Picture, ReportTable, Section
+from barrow.study.outputs import csv_text
+from barrow.study.prose import kind_of
+
+WIDE, NARROW = 720, 360
+GROUP, PERIOD = "group", "period"
+_MOST_MULTIPLES = 60
+_MOST_PAIRS = 12
+"""Of so many pairs of values that differ each one is named."""
+_ALL = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One group in one period: what a picture of its own shows.
+
+    Attributes:
+        name: The period, the group, or both.
+        statement: The statement as far as it is about this part.
+        tables: The tables of this part alone.
+    """
+
+    name: str
+    statement: Statement
+    tables: Mapping[str, Rows]
+
+
+def parts_of(statement: Statement, tables: Mapping[str, Rows]) -> list[Part]:
+    """The parts of a release; itself where it is about everybody."""
+    about = statement.answer.about
+    if about is None:
+        return [Part(statement.name, statement, tables)]
+    if not about.groups:
+        return [Part(about.reads, statement, tables)]
+    results = []
+    for facts in about.groups:
+        own = {name: [_without(row) for row in rows if row[GROUP] == facts.group] for name, rows in tables.items()}
+        told = structs.replace(statement, answer=facts.answer, people=facts.people, error=facts.error)
+        name = f"{facts.group}, {about.reads}" if about.reads else facts.group
+        results.append(Part(name, told, {name: rows for name, rows in own.items() if rows}))
+    return results
+
+
+def _without(row: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in row.items() if name != GROUP}
+
+
+def together(scope: Scope | None, paid: Sequence[tuple[Window | None, float]]) -> float:
+    """What releases about these windows cost together at a promise, rounded up (docs/proofs/scopes.md, corollary).
+
+    >>> october, november = Window.parse("2026-10"), Window.parse("2026-11")
+    >>> together(Scope.parse("any month"), [(october, 0.5), (november, 0.25)])
+    0.5
+    >>> round(together(Scope.parse("every month"), [(october, 0.5), (november, 0.25)]), 9)
+    0.75
+    """
+    whole, cells = 0.0, dict[str, float]()
+    for reads, epsilon in paid:
+        met = {} if scope is None or reads is None else exposure(scope, Fraction(1), None, reads=reads).cells
+        if not met:
+            whole = _added(whole, epsilon)
+        for label, part in met.items():
+            cells[label] = _added(cells.get(label, 0.0), epsilon * float(part))
+    for epsilon in nlargest(len(cells) if scope is None or scope.periods is None else scope.periods, cells.values()):
+        whole = _added(whole, epsilon)
+    return whole
+
+
+def _added(a: float, b: float) -> float:
+    return b if a == 0.0 else math.nextafter(a + b, math.inf)
+
+
+def series_section(
+    title: str, parts: Sequence[Part], draw: Callable[[Part, int], Figure], *, in_time: bool, text: Sequence[str] = ()
+) -> Section:
+    """Several parts of one answer: a line or points with intervals where each has one value, else small multiples."""
+    single = all(len(part.tables["values"]) == 1 for part in parts)
+    if single and all(bounds_of(part.statement.answer, part.tables).low is not None for part in parts):
+        return _of_numbers(title, parts, in_time, text)
+    pictures = [Picture(draw(part, NARROW), part.name, draw(part, NARROW)) for part in parts[:_MOST_MULTIPLES]]
+    more = len(parts) - len(pictures)
+    left = [f"{more:,} more are in the tables."] if more else []
+    note = "Each picture has its own scale: read the numbers where you compare."
+    return Section(title, [*text, note, *left], pictures, _whole_table(parts))
+
+
+def _of_numbers(title: str, parts: Sequence[Part], in_time: bool, text: Sequence[str]) -> Section:
+    facts = parts[0].statement.answer
+    unit = unit_of(facts, parts[0].tables["values"], kind_of(parts[0].statement).traits.of_shares)
+    values = [float(values_of(part.tables["values"])[0]) for part in parts]
+    bounds = [bounds_of(part.statement.answer, part.tables) for part in parts]
+    low = [float(one.low[0]) for one in bounds if one.low is not None]
+    high = [float(one.high[0]) for one in bounds if one.high is not None]
+    names = [part.name for part in parts]
+    shown = parts[0].statement.released
+
+    def figure(width: int) -> Figure:
+        head = shown[:1].upper() + shown[1:]
+        return intervals(names, values, low, high, unit=unit, title=head, joined=in_time, width=width)
+
+    wide = figure(WIDE)
+    additive = all("half_width_95" in part.tables["values"][0] for part in parts)
+    sentence = differences(names, values, low, high, additive=additive)
+    return Section(
+        title, text, [Picture(wide, wide.description, figure(NARROW))], _table(names, values, low, high, unit), sentence
+    )
+
+
+def differences(
+    names: Sequence[str], values: Sequence[float], low: Sequence[float], high: Sequence[float], *, additive: bool
+) -> list[str]:
+    """Which values differ by more than the noise, and how sure that is of all comparisons together.
+
+    Additive noise has a density that is log-concave and symmetric, so that -log P(abs(Z) > t) is convex and 0 at 0:
+    what is exceeded with probability 0.05/k is at most log(20 k)/log(20) times what is exceeded with 0.05. Intervals
+    that are wider by this hold all k at once with 95 % (the union bound), and where two do not meet the values differ.
+
+    >>> differences(["a", "b"], [1.0, 9.0], [0.5, 8.5], [1.5, 9.5], additive=True)[0]
+    'More than the noise: a and b. All comparisons together hold with probability 95 %.'
+    """
+    count = len(names)
+    if count < 2:
+        return []
+    wider = math.log(count / _ALL) / math.log(1.0 / _ALL) if additive else 1.0
+    ends = [
+        (value - wider * (value - a), value + wider * (b - value)) if math.isfinite(value) else (a, b)
+        for value, a, b in zip(values, low, high, strict=True)
+    ]
+    apart = [
+        f"{names[i]} and {names[j]}"
+        for i, j in combinations(range(count), 2)
+        if ends[i][1] < ends[j][0] or ends[j][1] < ends[i][0]
+    ]
+    pairs = count * (count - 1) // 2
+    if additive:
+        sure = "All comparisons together hold with probability 95 %."
+    else:
+        sure = (
+            f"These are pairs whose 95 % intervals do not meet: each alone is wrong with probability at most 10 %, and "
+            f"of the {pairs:,} that were compared some may be wrong by chance."
+        )
+    if not apart:
+        return ["No two values differ by more than the noise."]
+    listed = "; ".join(apart[:_MOST_PAIRS])
+    more = f"; and {len(apart) - _MOST_PAIRS:,} more pairs" if len(apart) > _MOST_PAIRS else ""
+    same = "" if len(apart) == pairs else " The differences of all others may be noise."
+    return [f"More than the noise: {listed}{more}. {sure}{same}"]
+
+
+def _table(
+    names: Sequence[str], values: Sequence[float], low: Sequence[float], high: Sequence[float], unit: str
+) -> ReportTable:
+    rows = [
+        [
+            name,
+            near(value, unit, digits=4, zeros=True) if math.isfinite(value) else "not determined",
+            between(a, b, unit, zeros=True),
+        ]
+        for name, value, a, b in zip(names, values, low, high, strict=True)
+    ]
+    return ReportTable(["", "value", "95 % interval"], rows, numeric=(1, 2), total=len(rows))
+
+
+def _whole_table(parts: Sequence[Part]) -> ReportTable:
+    """All rows of all parts, the part in a column of its own."""
+    rows = [{"part": part.name, **row} for part in parts for row in part.tables["values"]]
+    heads = list(rows[0])
+    shown = [[_cell(row.get(name)) for name in heads] for row in rows[:MOST_ROWS]]
+    whole = csv_text(rows) if len(rows) <= MOST_ROWS * 8 else None
+    return ReportTable(heads, shown, numeric=(), caption="All values", total=len(rows), csv=whole)
+
+
+def _cell(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)

@@ -1,0 +1,262 @@
+"""What one release is about: the periods that it reads, and the public groups of people that it tells apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from barrow.engines import Breakdown, Cell, Counts
+from barrow.engines.counts import merged
+from barrow.errors import ParameterError, nearest_name
+from barrow.numerics import exact_text
+from barrow.promises import Grouping, Model, Promise, Window
+from barrow.promises.groups import EVERYBODY
+from barrow.promises.periods import Calendar, Period, Pool
+
+if TYPE_CHECKING:
+    from barrow.questions import Question
+
+LAST = "last"
+"""In place of a period: the last one that has ended, by the clock."""
+_MOST_PLANNED = 10_000
+
+
+@dataclass(frozen=True)
+class About:
+    """The part of a data set that one release is about.
+
+    Args:
+        window: The periods that it reads; None for all records.
+        grouping: The public groups that it tells apart; None for everybody together.
+
+    >>> About(grouping=Grouping("region", sizes={"north": 2, "south": 3})).people(5)
+    {'north': 2, 'south': 3}
+    >>> About().people(5)
+    {None: 5}
+    """
+
+    window: Window | None = None
+    grouping: Grouping | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is about everybody and all records."""
+        return self.window is None and self.grouping is None
+
+    def people(self, users: int) -> dict[str | None, int]:
+        """The public number of people of each group."""
+        return {None: users} if self.grouping is None else dict(self.grouping.sizes)
+
+    def to_spec(self) -> dict[str, object]:
+        """The groups as plain data, for keys and statements; terms hold the window."""
+        return {} if self.grouping is None else {"group": self.grouping.to_spec()}
+
+    def cells(self) -> list[Cell]:
+        """What an engine counts for it: each group in the whole window, or in each of its periods."""
+        labels: tuple[str | None, ...] = (None,) if self.grouping is None else self.grouping.labels
+        if self.window is None:
+            return [(label, None) for label in labels]
+        if self.window.pool == "periods":
+            return [(label, period) for label in labels for period in self.window.periods]
+        span = self.window.periods if len(self.window.periods) > 1 else self.window.periods[0]
+        return [(label, span) for label in labels]
+
+    def counted(self, cells: Mapping[Cell, Counts], item: int, users: int) -> dict[str | None, tuple[Counts, int]]:
+        """The counts of each group with the number of people that they stand for (private integers).
+
+        In a window by periods each person stands once for each period, times the period's weight over the common
+        denominator, so that the mean over all of them is the mean over people of the weighted mean of their periods.
+
+        Args:
+            cells: What an engine counted, without people who have no records.
+            item: What people without records hold.
+            users: The public number of people.
+        """
+        result: dict[str | None, tuple[Counts, int]] = {}
+        for label, people in self.people(users).items():
+            mine = [cell for cell in self.cells() if cell[0] == label]
+            if self.window is None or self.window.pool == "records":
+                result[label] = (cells[mine[0]].with_users(people, item), people)
+                continue
+            weights = [self.window.weight(period) for period in self.window.periods]
+            common = math.lcm(*(weight.denominator for weight in weights))
+            parts = [
+                (cells[cell].with_users(people, item), int(weight * common))
+                for cell, weight in zip(mine, weights, strict=True)
+            ]
+            result[label] = (_stacked(parts, people * common), people * common)
+        return result
+
+
+ALL = About()
+"""Everybody and all records."""
+
+
+def _stacked(parts: Sequence[tuple[Counts, int]], users: int) -> Counts:
+    """Counts that stand side by side, each so many times."""
+    item, size, count = (
+        np.concatenate(columns)
+        for columns in zip(*((part.items, part.sizes, part.counts * times) for part, times in parts), strict=True)
+    )
+    return merged(item, size, count, users=users)
+
+
+def breakdown_of(abouts: Iterable[About], calendar: Calendar | None) -> Breakdown:
+    """Everything that an engine counts for several releases about one grouping, in one pass."""
+    listed = list(abouts)
+    grouping = next((about.grouping for about in listed if about.grouping is not None), None)
+    cells = list(dict.fromkeys(cell for about in listed for cell in about.cells()))
+    zone = "UTC" if calendar is None else calendar.zone
+    return Breakdown(cells, () if grouping is None else grouping.labels, zone)
+
+
+def asked_windows(
+    text: str | None, calendar: Calendar | None, *, pool: str | None = None, now: datetime | None = None
+) -> list[Window | None]:
+    """The windows of ``--period``: one for each period, or one of all of them where they are pooled.
+
+    Args:
+        text: A period, a list, a range, ``"last"`` or ``"all"``.
+        calendar: How the study divides time.
+        pool: ``"records"`` or ``"periods"``: one release about all of them together.
+        now: The time by which a period has ended; the clock's by default.
+
+    >>> [window.text for window in asked_windows("2026-01..2026-03", Calendar("month", "UTC"))]
+    ['2026-01', '2026-02', '2026-03']
+    >>> [window.text for window in asked_windows("2026-01..2026-03", Calendar("month", "UTC"), pool="records")]
+    ['2026-01..2026-03']
+    """
+    if calendar is None:
+        if text is None and pool is None:
+            return [None]
+        raise ParameterError(
+            "The study does not say when records were made, so that it has no periods.",
+            allowed="time, period and zone under [data]",
+            fix='[data]\ntime = "at"\nperiod = "month"\nzone = "Europe/Berlin"',
+        )
+    if text is None:
+        raise ParameterError(
+            f"The study divides its records into {calendar.plural}, and no period is named.",
+            allowed=f"a {calendar.unit}, a list or a range of them, 'last', or 'all' for all records together",
+            fix="--period last",
+        )
+    if text.strip() == EVERYBODY:
+        if pool == "periods":
+            raise ParameterError(
+                "All records are pooled by periods, and nobody has said which periods there are.",
+                allowed="a range of periods for --pool periods",
+                fix="--period 2026-01..2026-12 --pool periods",
+            )
+        return [None]
+    periods: tuple[Period, ...]
+    if text.strip() == LAST:
+        periods = (calendar.last_ended(datetime.now(UTC) if now is None else now),)
+    else:
+        periods = calendar.parse_range(text)
+    if pool is None:
+        return [Window((period,)) for period in periods]
+    return [Window(periods, _pool(pool))]
+
+
+def _pool(pool: str) -> Pool:
+    known: dict[str, Pool] = {"records": "records", "periods": "periods"}
+    if pool in known:
+        return known[pool]
+    raise ParameterError(f"The pool is {pool!r}.", allowed="records or periods", fix="--pool records")
+
+
+def groupings_of(groups: Sequence[Grouping], users: int | None) -> tuple[Grouping, ...]:
+    """The groupings of a study, each with a name of its own and sizes that add up."""
+    names = [grouping.name for grouping in groups]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ParameterError(
+            f"Two groupings are called {twice!r}.", allowed="a name of its own for each", fix=f'name = "{twice}-2"'
+        )
+    for grouping in groups:
+        grouping.check(users)
+    return tuple(groups)
+
+
+def grouping_named(groups: Sequence[Grouping], name: str) -> Grouping | None:
+    """The grouping of that name; None for everybody together."""
+    if name == EVERYBODY:
+        return None
+    names = [grouping.name for grouping in groups]
+    if name in names:
+        return groups[names.index(name)]
+    close = nearest_name(name, names)
+    raise ParameterError(
+        f"The study has no grouping {name!r}." + (f" Did you mean {close!r}?" if close else ""),
+        allowed=", ".join([*names, "'all' for everybody"]),
+        fix=close or f'[[group]]\nname = "{name}"\nsizes = {{north = 512, south = 571}}',
+    )
+
+
+def planned_periods(periods: object) -> int | None:
+    """How many periods a study plans for, checked."""
+    if periods is None:
+        return None
+    if type(periods) is not int or not 1 <= periods <= _MOST_PLANNED:
+        raise ParameterError(
+            f"periods is {periods!r}.", allowed=f"a whole number from 1 to {_MOST_PLANNED:,}", fix="periods = 12"
+        )
+    return periods
+
+
+def check_parts(
+    model: Model, calendar: Calendar | None, groups: Sequence[Grouping], questions: Sequence[Question], periods: object
+) -> None:
+    """Refuse periods and groups where they have no meaning."""
+    for question in questions:
+        for name in question.by:
+            grouping_named(groups, name)
+    if periods is not None and calendar is None:
+        raise ParameterError(
+            "The study plans for several periods, and does not say when records were made.",
+            allowed="periods together with time, period and zone under [data]",
+            fix='[data]\ntime = "at"\nperiod = "month"\nzone = "Europe/Berlin"',
+        )
+    if model is not Model.CENTRAL and (calendar is not None or groups):
+        what = "periods" if calendar is not None else "groups"
+        raise ParameterError(
+            f"The model is {model.value!r}, and the study has {what}: whoever does not report in a month or a group "
+            "tells something by that, and this is not counted yet.",
+            allowed=f"{what} where model = 'central'",
+            fix=f"model = 'central', or a study of its own, without {what}, for each of them",
+        )
+
+
+def lasting(promises: Sequence[Promise], periods: int | None, unit: str) -> int:
+    """For how many periods promises must last; refused where one of them is about several and nobody says how many.
+
+    >>> lasting([Promise("all", "5 km", 1, scope="any month")], None, "month")
+    1
+    """
+    if periods is not None:
+        return periods
+    for promise in promises:
+        if promise.scope is None or promise.scope.periods != 1 or promise.scope.unit != unit:
+            about = f"every {unit}" if promise.scope is not None else "all data of a person"
+            raise ParameterError(
+                f"The promise {promise.text!r} is about {about}, and the study does not say for how many {unit}s it "
+                f"must last: a release about one {unit} would use up what it allows to all of them.",
+                allowed=f"periods, a public number of {unit}s; or a promise 'in any {unit}'",
+                fix="periods = 12 at the top of the study (barrow plan --periods 12 shows what each gets)",
+            )
+    return 1
+
+
+def window_spec(window: Window) -> dict[str, object]:
+    """A window as plain data.
+
+    >>> window_spec(Window(Calendar("month", "UTC").parse_range("2026-10")))
+    {'reads': '2026-10', 'pool': 'records'}
+    """
+    weights = {} if window.weights is None else {"weights": [exact_text(weight) for weight in window.weights]}
+    return {"reads": window.text, "pool": window.pool, **weights}

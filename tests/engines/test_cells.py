@@ -1,0 +1,147 @@
+"""Groups and periods in one pass: on every engine the integers of one loop for each cell, and constant refusals."""
+
+from __future__ import annotations
+
+import datetime
+from zoneinfo import ZoneInfo
+
+import duckdb
+import numpy as np
+import pytest
+from tests.engines.cell_rows import CELLS, COLUMNS, MONTHS, SPACE, ZONE, as_lists, expected, refusals, rows
+
+from barrow.engines import Breakdown, Columns, DuckDBEngine, ItemSums, MemoryEngine, Source
+from barrow.engines.breakdown import Layer
+from barrow.errors import DataError, ParameterError
+from barrow.promises.periods import Calendar, Period
+from barrow.spaces import Discrete
+
+NAMES = ("uid", "item", "region", "at")
+
+
+def in_memory(records):
+    return MemoryEngine(), {name: [row[i] for row in records] for i, name in enumerate(NAMES)}
+
+
+def in_parquet(folder, records, kind="TIMESTAMPTZ"):
+    path = folder / "records.parquet"
+    with duckdb.connect() as session:
+        session.execute("SET TimeZone = 'America/New_York'")  # which must not matter
+        session.execute(f'CREATE TABLE t (uid VARCHAR, item VARCHAR, region VARCHAR, "at" {kind})')
+        session.executemany("INSERT INTO t VALUES (?, ?, ?, ?)", records)
+        session.execute(f"COPY t TO '{path}' (FORMAT parquet)")
+    return DuckDBEngine(progress=False), path
+
+
+@pytest.mark.parametrize("kind", ["TIMESTAMPTZ", "TIMESTAMP", "DATE", "TIMESTAMP_NS"])
+def test_cells_are_those_of_one_loop_each(tmp_path, kind):
+    records = rows(zoned=kind == "TIMESTAMPTZ")
+    if kind == "DATE":
+        records = [(*row[:3], row[3].date()) for row in records]
+    wanted = expected(records)
+    assert len({str(cell) for cell in wanted.values()}) > 10
+    for engine, source in (in_memory(records), in_parquet(tmp_path, records, kind)):
+        result = engine.count_cells(source, COLUMNS, SPACE, CELLS)
+        assert as_lists(result) == wanted, engine.name
+        assert engine.sum_cells(source, COLUMNS, SPACE, CELLS) == {cell: ItemSums.of(x) for cell, x in result.items()}
+
+
+def test_arrays_and_frames_and_text_files_with_a_cast(tmp_path):
+    records = rows(zoned=False)
+    wanted = expected(records)
+    table = in_memory(records)[1]
+    arrays = {**table, "at": np.array(table["at"], dtype="datetime64[us]"), "region": np.array(table["region"])}
+    assert as_lists(MemoryEngine().count_cells(arrays, COLUMNS, SPACE, CELLS)) == wanted
+    polars = pytest.importorskip("polars")
+    frame = polars.DataFrame(table)
+    assert as_lists(DuckDBEngine().count_cells(frame, COLUMNS, SPACE, CELLS)) == wanted
+    zoned = frame.with_columns(polars.col("at").dt.replace_time_zone(ZONE, ambiguous="earliest"))
+    assert as_lists(DuckDBEngine().count_cells(zoned, COLUMNS, SPACE, CELLS)) == wanted
+    frame.write_csv(tmp_path / "records.csv")
+    sql = 'SELECT uid, item, region, CAST("at" AS TIMESTAMP) AS "at" FROM records'
+    source = Source.parse(tmp_path / "records.csv", sql=sql)
+    assert as_lists(DuckDBEngine().count_cells(source, COLUMNS, SPACE, CELLS)) == wanted
+    with pytest.raises(ParameterError, match=r"time column 'at' holds values of the kind text") as caught:
+        DuckDBEngine().validate(tmp_path / "records.csv", COLUMNS, SPACE)
+    assert 'CAST("at" AS TIMESTAMP) AS "at"' in str(caught.value)
+
+
+def test_weights_count_as_records(tmp_path):
+    records = [(*row, i % 4) for i, row in enumerate(rows(zoned=False))]
+    wanted = expected([row[:4] for row in records for _ in range(row[4])])
+    columns = Columns("uid", "item", weight="w", group="region", time="at")
+    table = {name: [row[i] for row in records] for i, name in enumerate((*NAMES, "w"))}
+    frame = pytest.importorskip("polars").DataFrame(table)
+    for engine, source in ((MemoryEngine(), table), (DuckDBEngine(), frame)):
+        result = engine.count_cells(source, columns, SPACE, CELLS)
+        assert as_lists(result) == wanted, engine.name
+        assert engine.sum_cells(source, columns, SPACE, CELLS) == {cell: ItemSums.of(x) for cell, x in result.items()}
+
+
+def test_one_pass_counts_all_groups_and_periods_and_totals():
+    layers = CELLS.layers
+    assert layers[0].spans == MONTHS
+    # Pooled spans, everything and a week across a border overlap with months and with each other.
+    assert len(layers) == 5
+    assert len(Breakdown([(g, m) for g in ("x", "y", None) for m in MONTHS], labels=["x", "y"]).layers) == 1
+
+
+def test_refusals_are_constant_and_the_same_on_all_engines(tmp_path):
+    for text, records in refusals().items():
+        for engine, source in (in_memory(records), in_parquet(tmp_path, records, "TIMESTAMP")):
+            for ask in (engine.count_cells, engine.sum_cells):
+                with pytest.raises(DataError) as caught:
+                    ask(source, COLUMNS, SPACE, CELLS)
+                assert caught.value.problem == text, engine.name
+                assert "west" not in str(caught.value)
+
+
+def test_what_is_outside_the_window_is_not_looked_at(tmp_path):
+    """Somebody's odd item, group or user of another month changes nothing; a missing time may be of this month."""
+    records = rows(zoned=False)
+    odd = datetime.datetime(2027, 5, 5)
+    more = [*records, (None, "a", "north", odd), ("u0", "zz", "west", odd)]
+    cells = Breakdown([(None, MONTHS[1]), ("north", MONTHS[1])], labels=CELLS.labels, zone=ZONE)
+    wanted = expected(records, cells)
+    for engine, source in (in_memory(more), in_parquet(tmp_path, more, "TIMESTAMP")):
+        assert as_lists(engine.count_cells(source, COLUMNS, SPACE, cells)) == wanted
+    with pytest.raises(DataError, match="no time"):
+        MemoryEngine().count_cells(in_memory([*records, ("u0", "a", "north", None)])[1], COLUMNS, SPACE, cells)
+
+
+def test_a_quiet_month_has_nobody_and_takes_the_public_number(tmp_path):
+    records = rows(zoned=False)
+    quiet = Breakdown([(None, Period.parse("2031-01"))], zone=ZONE)
+    for engine, source in (in_memory(records), in_parquet(tmp_path, records, "TIMESTAMP")):
+        result = engine.count_cells(source, COLUMNS, SPACE, quiet)[quiet.cells[0]]
+        assert (result.users, result.items.tolist()) == (0, [])
+        everybody = result.with_users(9, default_item=2)
+        assert (everybody.items.tolist(), everybody.counts.tolist(), everybody.users) == ([2], [9], 9)
+
+
+def test_days_begin_where_clocks_are_turned():
+    """Midnight does not exist in Beirut on 2026-03-29, and strikes late in Berlin's October: instants decide."""
+    day = datetime.timedelta(days=1)
+    for zone, first in (("Asia/Beirut", datetime.date(2026, 3, 29)), (ZONE, datetime.date(2026, 10, 25))):
+        (start, end), _ = Layer((Calendar("day", zone).period_of(first),), zone).cuts(zoned=True)
+        for micros, same in ((start, True), (start - 1, False), (end - 1, True), (end, False)):
+            moment = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC) + datetime.timedelta(microseconds=micros)
+            assert (moment.astimezone(ZoneInfo(zone)).date() == first) == same
+        assert end - start != day / datetime.timedelta(microseconds=1)
+
+
+def test_bad_questions_are_refused_before_anything_is_read():
+    table = {"uid": [1], "item": ["a"], "at": [datetime.date(2026, 10, 1)]}
+    request = {
+        "no column says it": lambda: MemoryEngine().count_cells(table, Columns("uid", "item"), SPACE, CELLS),
+        "no group 'west'": lambda: Breakdown([("west", None)], labels=["north"]),
+        "some twice": lambda: Breakdown([(None, None), (None, None)]),
+        "overlap": lambda: Breakdown([(None, (MONTHS[0], MONTHS[0]))]),
+        "time zone 'Berlin'": lambda: Breakdown([(None, None)], zone="Berlin"),
+        "kind integer": lambda: MemoryEngine().validate(
+            {"uid": [1], "item": ["a"], "at": np.array([7])}, Columns("uid", "item", time="at"), Discrete(["a"])
+        ),
+    }
+    for words, ask in request.items():
+        with pytest.raises(ParameterError, match=words):
+            ask()

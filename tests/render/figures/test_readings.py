@@ -1,0 +1,44 @@
+"""Readings of values: bounds, classes of colour, and their names."""
+
+from __future__ import annotations
+
+import pytest
+
+from barrow.errors import ParameterError
+from barrow.render.figures.readings import Readings, class_edges, class_names, classes_of, finite
+
+
+def test_finite():
+    assert repr(finite([1, 2], "values")) == "array([1., 2.])"
+    with pytest.raises(ParameterError) as refused:
+        finite([float("nan")], "values")
+    assert str(refused.value) == (
+        "values has a number that is not finite.\n"
+        "  allowed: finite numbers\n"
+        "  fix:     leave out what has no value before drawing"
+    )
+
+
+def test_readings():
+    r = Readings.of([0.5, 0.01], low=[0.4, 0], high=[0.6, 0.1], noise=0.05)
+    assert r.below.tolist() == [False, True]
+    assert r.describe(0, "Paris") == "Paris: 50 %, with 95 % certainty 40 % to 60 %"
+    assert r.describe(1, "Rome") == "Rome: cannot be told from 0, at most 10 %"
+
+
+def test_class_edges():
+    assert class_edges(Readings.of([0.001, 0.02, 0.3], low=[0, 0.01, 0.29], high=[0.01, 0.03, 0.31], noise=0.0049)) == [
+        0.0049,
+        0.04,
+        0.06,
+        0.1,
+        0.25,
+    ]
+
+
+def test_classes_of():
+    assert classes_of(Readings.of([0, 0.5, 2], unit="km"), [0.0, 1.0]).tolist() == [1, 1, 2]
+
+
+def test_class_names():
+    assert class_names([0.005, 0.03], "%") == ["cannot be told from 0", "0.5 % to 3 %", "above 3 %"]
