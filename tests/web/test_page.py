@@ -37,7 +37,7 @@ fraction = "0.75"
 [[question]]
 kind = "histogram"
 """
-FRESH, SECONDS = 'body[data-fresh="yes"]', 900_000
+FRESH, SECONDS = 'body[data-fresh="yes"]', 300_000
 
 
 class Opened:

@@ -280,6 +280,13 @@ def test_the_page_releases_with_stages_and_a_report(browser, ready, tmp_path, pi
     assert page.locator(".stages .seen").count() == 7
     assert "mean" in page.get_by_label("Released values").inner_text()
     page.locator("section[aria-labelledby=h-release]").screenshot(path=pictures / "designer-release.png")
+    # Another picture of the study, asked for by a narrow window, leaves what was published on the page.
+    before = int(page.evaluate("document.body.dataset.settled"))
+    for width in (480, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        before += 1
+        page.wait_for_function("settled => Number(document.body.dataset.settled) >= settled", arg=before)
+    assert page.get_by_text("Published in").count() == 1
     if page.locator("#report").count():
         with opened.context.expect_page() as result:
             page.locator("#report").click()

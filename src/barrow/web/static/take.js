@@ -36,10 +36,11 @@ export function offerRelease(a) {
   last = a;
   if (watching) return;
   const box = byId("release"), typed = box.querySelector("#typed")?.value || "";
+  const job = byId("job") || el("div", { id: "job" }); // what was published stays on the page while the study changes
   const wanted = a.exact ? a.cost : null;
   const input = el("input", { id: "typed", type: "text", inputMode: "decimal", value: typed, autocomplete: "off", "aria-describedby": "typed-about" });
   const button = el("button", { type: "button", className: "danger", id: "spend", onclick: spend }, `Release “${a.label}”`);
-  box.replaceChildren(el("div", { className: "field" }, el("label", { htmlFor: "typed" }, wanted ? `Type this question's ${wanted.name}, ${wanted.value}, to confirm` : "Type what this question costs, once it is worked out, to confirm"), input, el("p", { className: "about", id: "typed-about" }, "It is what this release will cost. The study is saved first; the same release is never drawn twice.")), button, el("div", { id: "job" }));
+  box.replaceChildren(el("div", { className: "field" }, el("label", { htmlFor: "typed" }, wanted ? `Type this question's ${wanted.name}, ${wanted.value}, to confirm` : "Type what this question costs, once it is worked out, to confirm"), input, el("p", { className: "about", id: "typed-about" }, "It is what this release will cost. The study is saved first; the same release is never drawn twice.")), button, job);
   button.disabled = !wanted;
 }
 async function spend() {
@@ -62,7 +63,7 @@ export async function watch(found) {
     found = next;
   }
   watching = false;
-  if (last) { const job = byId("job"); offerRelease(last); byId("job").replaceWith(job); }
+  if (last) offerRelease(last);
 }
 function drawJob(found) {
   const box = byId("job");
