@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 from barrow import planning
-from barrow.errors import DataError
+from barrow.errors import DataError, ParameterError
 from barrow.local import LocalClient, Survey
 from barrow.planning import Terms
 from barrow.promises import Model
 from barrow.questions import to_question
+from barrow.questions.channels import NoiseChannel
 from barrow.spaces import Discrete, Line
 from barrow.study import Study
 
@@ -67,6 +68,60 @@ def test_a_mechanism_that_is_named_is_not_compared(asked, monkeypatch):
     assert len(channel.report(np.array([3, 4]))) == channel.collector().length
     with pytest.raises(AssertionError, match="simulated"):
         to_question(asked).plan(terms)
+
+
+CHOSEN = [
+    (LINE, {"promises": ["all, 5 years, 0.5"]}, {}, {"mechanism": "edges", "spacing": 12.5}),
+    (Discrete(list("abcdef")), {"promises": ["all, anywhere, 2"]}, {}, {"mechanism": "subset"}),
+    (Discrete(list("ab")), {"alpha": 3}, {"items": 1}, {"mechanism": "frequency"}),
+]
+
+
+@pytest.mark.parametrize(("space", "granted", "options", "named"), CHOSEN)
+def test_a_survey_names_what_it_chose_and_nobody_chooses_again(space, granted, options, named, monkeypatch):
+    def refused(*_, **__):
+        raise AssertionError("simulated")
+
+    study = Study(space, users=2000, model="local", **granted)
+    asked = to_question({"kind": "histogram", **options})
+    survey = Survey(study, asked)
+    chosen = survey.question.to_spec()
+    assert {key: pytest.approx(chosen[key]) if key == "spacing" else chosen[key] for key in named} == named
+    plan = asked.plan(survey.terms)
+    for place in ("histograms", "user_level", "node_spacing"):
+        monkeypatch.setattr(f"barrow.planning.{place}.measure_of", refused, raising=False)
+        monkeypatch.setattr(f"barrow.planning.{place}.simulate", refused, raising=False)
+    written = to_question(chosen)
+    again = Survey(study, written)
+    assert (again.digest, again.guarantee) == (survey.digest, survey.guarantee)
+    assert type(again.channel) is type(survey.channel)
+    items = np.array([1])
+    assert len(again.channel.report(items)) == len(survey.channel.report(items)) == again.collector().length
+    assert plan.guarantee == survey.guarantee
+    if isinstance(survey.channel, NoiseChannel):
+        assert (again.channel.noise.scale, again.channel.noise.event) == (plan.noise.scale, plan.noise.event)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("histogram(mechanism='edges', spacing=-1)", "spacing is -1"),
+        ("histogram(mechanism='edges', spacing='wide')", "spacing is 'wide'"),
+        ("histogram(spacing=5)", "only noise along edges"),
+    ],
+)
+def test_a_spacing_is_a_distance_along_edges(text, says):
+    with pytest.raises(ParameterError, match=says):
+        to_question(text)
+
+
+def test_mechanisms_of_user_level_dp_are_named_with_promises():
+    terms = Terms(LINE, 2000, given=Fraction(3), model=Model.LOCAL)
+    with pytest.raises(ParameterError, match="makes no promises"):
+        to_question("histogram(mechanism='subset')").channel(terms)
+    study = Study(LINE, ["all, 5 years, 0.5"], users=2000, model="local")
+    with pytest.raises(ParameterError, match="not for reports that people make"):
+        Survey(study, "histogram(mechanism='levels')")
 
 
 def test_a_choice_is_made_once_for_all_clients_of_a_process(tmp_path, monkeypatch):

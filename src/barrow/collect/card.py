@@ -110,7 +110,7 @@ class Card:
 
     @cached_property
     def survey(self) -> Survey:
-        """The survey, planned here from the study in the card; a card that says anything else is refused."""
+        """The survey, built here from the study in the card; a card that says anything else is refused."""
         study = study_from_text(self._wire.study)
         survey = Survey(study, study.question(self._wire.question or None))
         data = {key: self._data[key] for key in _facts(survey)}
@@ -228,9 +228,10 @@ def make_card(
             fix="users = 1000 in the study: no more reports than this are counted",
         )  # fmt: skip
     public = study.replace(data=_public_data(study), ledger=None)
-    question = public.question(request)
-    if question not in public.questions:
-        public = public.replace(questions=[question])
+    survey = Survey(public, request)
+    question = survey.question  # with what was chosen for it, so that no client has to
+    asked = public.questions if survey.request in public.questions else [question]
+    public = public.replace(questions=[question if each == survey.request else each for each in asked])
     survey = Survey(public, question)
     _refuse_files(public)
     if not survey.channel.proved:

@@ -16,7 +16,7 @@ from barrow.noise import system_source
 from barrow.numerics import digest_of
 from barrow.promises import Emd, Guarantee, Model, RecordMap
 from barrow.questions import Answer, ReportSums, declared_parts
-from barrow.questions.question import asked_of
+from barrow.questions.question import asked_of, resolved
 from barrow.registry import PluginError
 from barrow.spaces.augmented import base_space
 from barrow.spaces.nearness import keeps_near
@@ -28,6 +28,9 @@ SURVEY_VERSION = 2
 
 class Survey:
     """One question of a study, asked of people who add their own noise: what clients and servers agree on.
+
+    What is chosen by its predicted error, such as the mechanism of a histogram, is chosen here and stands by its name
+    in ``question``: a study that asks this question, such as that of a card, has nothing left to choose.
 
     Args:
         study: The study, with the model ``"local"`` or ``"shuffle"``.
@@ -47,14 +50,15 @@ class Survey:
                 allowed="'local' or 'shuffle'",
                 fix="study.replace(model='local'), or barrow release for data already held",
             )
-        self.study, self.question = study, study.question(question)
-        for told in declared_parts(self.question, study.space):
+        self.study, self.request = study, study.question(question)
+        for told in declared_parts(self.request, study.space):
             raise PluginError(
                 f"Clients prove what they promise. {told}",
                 allowed="kinds of spaces and questions that are built in",
                 fix="do not report to it; ask whoever made the study for one of these",
             )
-        self.terms = study.terms(self.question)
+        self.terms = study.terms(self.request)
+        self.question = resolved(self.request, self.terms)
         self.channel = self.question.channel(self.terms)
 
     @property
@@ -65,7 +69,7 @@ class Survey:
     @cached_property
     def plan(self) -> Answer:
         """What the reports will say together, and how accurately: for whoever collects them."""
-        return self.question.plan(self.terms)
+        return self.request.plan(self.terms)
 
     @property
     def guarantee(self) -> Guarantee:

@@ -171,11 +171,7 @@ def user_level_within(
     """
     if definition == "emd" or not terms.promises:
         if definition == "user_level":
-            raise ParameterError(
-                "definition is 'user_level', but the study makes no promises that would say its epsilon.",
-                allowed='promises such as "all, anywhere, 1"',
-                fix="definition = 'emd', or promises",
-            )
+            raise no_epsilon()
         return []
     try:
         return best_first(make(min(terms.epsilons)))
@@ -183,6 +179,15 @@ def user_level_within(
         if definition == "user_level":
             raise
         return []
+
+
+def no_epsilon() -> ParameterError:
+    """That user-level DP was asked for where nothing says its epsilon."""
+    return ParameterError(
+        "definition is 'user_level', but the study makes no promises that would say its epsilon.",
+        allowed='promises such as "all, anywhere, 1"',
+        fix="definition = 'emd', or promises",
+    )
 
 
 def preferred(

@@ -19,10 +19,11 @@ from barrow.mechanisms.user_level import LocalSubsets, local_subsets
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.mechanisms.user_level.levels import has_groups, has_levels
 from barrow.numerics import Exact
-from barrow.planning.candidates import Candidate, best_first
+from barrow.planning.candidates import Candidate, best_first, no_epsilon
 from barrow.planning.histograms import HistogramTarget
 from barrow.planning.linear import local_budget
 from barrow.planning.simulate import MOST_RANKED, Reference, reference_distribution, simulate
+from barrow.planning.terms import Terms
 from barrow.promises import Model, UserLevelRelease
 from barrow.promises.definitions import positive, probability
 from barrow.spaces import Space
@@ -70,14 +71,51 @@ def user_level_histograms(
     if model == Model.CENTRAL:
         built = _central(space, budget, slack, users, decode)
         return best_first([_simulated(name, each, guess, draws) for name, each in built])
-    own, event = local_budget(budget, slack, users, model)
-    results = [
-        _reported(local_subsets(space, own, users=users, levels=levels, event=event), guess, draws)
-        for levels in ((False, True) if has_levels(space) else (False,))
-    ]
+    names = ["subset", *(["subset-levels"] if has_levels(space) else [])]
     if model == Model.LOCAL and space.geometry.has_tree:
-        results.append(_local_tree(space, budget, slack, users, guess, draws))
-    return best_first(results)
+        names.append("tree")
+    reported = [(name, _reports(space, name, budget, slack, users, model)) for name in names]
+    return best_first([_predicted(name, each, guess, draws) for name, each in reported])
+
+
+def _reports(
+    space: Space, name: str, budget: Fraction, slack: Fraction, users: int, model: str
+) -> LocalSubsets | HistogramNoise:
+    """What people report by themselves: a set of groups, flat or by levels, or edges of a tree."""
+    if name in ("subset", "subset-levels"):
+        own, event = local_budget(budget, slack, users, model)
+        return local_subsets(space, own, users=users, levels=name == "subset-levels", event=event)
+    # EMD-DP itself at alpha = epsilon: distances are at most 1, so it is user-level DP at epsilon.
+    built = histogram_noise(space, name, budget, slack, users=users, model=Model.LOCAL)
+    event = UserLevelRelease(budget, delta=0 if built.noise.p is not None else slack, model=Model.LOCAL)
+    return replace(built, noise=replace(built.on_outputs, event=event))
+
+
+def _predicted(name: str, built: LocalSubsets | HistogramNoise, guess: Floats, draws: int) -> Candidate:
+    if isinstance(built, LocalSubsets):
+        return _reported(name, built, guess, draws)
+    return _simulated(name, built, guess, draws)
+
+
+def reported_user_level(terms: Terms, name: str, noise: str = "auto") -> LocalSubsets | HistogramNoise:
+    """What people report under user-level DP at the largest epsilon that keeps every promise, by its name.
+
+    >>> from barrow.promises import Promise
+    >>> from barrow.spaces import Discrete
+    >>> terms = Terms(Discrete(["a", "b"]), 100, promises=(Promise("all", "anywhere", 1),), model=Model.LOCAL)
+    >>> reported_user_level(terms, "subset").name
+    'subset selection'
+    """
+    if not terms.promises:
+        raise no_epsilon()
+    if name not in ("subset", "subset-levels", "tree") or terms.model is not Model.LOCAL:
+        raise ParameterError(
+            f"The mechanism {name!r} of user-level DP is not for reports that people make themselves.",
+            allowed="'subset', 'subset-levels' or 'tree'",
+            fix="mechanism = 'subset'",
+        )
+    slack = Fraction(0) if noise == "laplace" else terms.adding_delta
+    return _reports(terms.space, name, min(terms.epsilons), slack, terms.users, terms.model)
 
 
 def _central(
@@ -122,11 +160,11 @@ def _simulated(kind: str, mechanism: HistogramNoise, guess: Floats, draws: int) 
     )
 
 
-def _reported(mechanism: LocalSubsets, guess: Floats, draws: int) -> Candidate:
+def _reported(name: str, mechanism: LocalSubsets, guess: Floats, draws: int) -> Candidate:
     """Subset selection: reports are simulated, decoded and compared with the pool they are about."""
     result = simulate(mechanism, guess, draws)
     return Candidate(
-        "subset-levels" if len(mechanism.channels) > 1 else "subset",
+        name,
         f"user-level: {mechanism.name}, one item of each person",
         price(mechanism.event),
         result.mean,
@@ -134,13 +172,6 @@ def _reported(mechanism: LocalSubsets, guess: Floats, draws: int) -> Candidate:
         standard_error=result.standard_error,
         decoded=result.decoded,
     )
-
-
-def _local_tree(space: Space, budget: Fraction, slack: Fraction, users: int, guess: Floats, draws: int) -> Candidate:
-    """EMD-DP itself at alpha = epsilon: distances are at most 1, so it is user-level DP at epsilon."""
-    built = histogram_noise(space, "tree", budget, slack, users=users, model=Model.LOCAL)
-    event = UserLevelRelease(budget, delta=0 if built.noise.p is not None else slack, model=Model.LOCAL)
-    return _simulated("tree", replace(built, noise=replace(built.on_outputs, event=event)), guess, draws)
 
 
 def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:

@@ -35,7 +35,16 @@ from barrow.questions.linear import (
     useless_values,
 )
 from barrow.questions.plan_text import answer_lines, details, own_notes
-from barrow.questions.question import SHARES, Question, Traits, bandwidths_of, grid_question, is_resolved, to_question
+from barrow.questions.question import (
+    SHARES,
+    Question,
+    Traits,
+    bandwidths_of,
+    grid_question,
+    is_resolved,
+    resolved,
+    to_question,
+)
 from barrow.questions.shaped import StrategyAnswer, or_shaped
 from barrow.questions.statement import AnswerFacts, DensityFacts, Json, Statement
 from barrow.spaces import Space, parse_distance
@@ -78,9 +87,9 @@ class Density(Linear):
 
     def channel(self, terms: Terms) -> NoiseChannel:
         """As that of its query."""
-        return super(Density, self._resolved(terms)).channel(terms)
+        return super(Density, self.resolved(terms)).channel(terms)
 
-    def _resolved(self, terms: Terms) -> Density:
+    def resolved(self, terms: Terms) -> Density:
         """With a bandwidth that can be written down."""
         if self.is_resolved:
             return self
@@ -88,7 +97,7 @@ class Density(Linear):
 
     def plan(self, terms: Terms) -> LinearAnswer:
         """The most accurate noise that keeps the terms; it reads no data."""
-        request = self._resolved(terms)
+        request = self.resolved(terms)
         built = super(Density, request).plan(terms)
         best = or_shaped(built)
         if best is not None:
@@ -215,6 +224,11 @@ class ShapedDensityAnswer(StrategyAnswer, DensityAnswer):
 def _(question: Density) -> Question:
     """A histogram, while the bandwidth is to be chosen."""
     return question if question.is_resolved else to_question("histogram(mechanism='edges', definition='emd')")
+
+
+@resolved.register(Density)
+def _(question: Density, terms: Terms) -> Question:
+    return question.resolved(terms)
 
 
 @is_resolved.register(Density)

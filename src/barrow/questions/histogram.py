@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from math import inf
+from typing import ClassVar, cast
 
 from barrow import mechanisms, planning
 from barrow.accounting import price
@@ -22,7 +23,8 @@ from barrow.planning.candidates import (
 from barrow.planning.comparison import Comparison
 from barrow.planning.histograms import check_size, noise_within
 from barrow.planning.terms import Terms
-from barrow.promises import Promise
+from barrow.planning.user_level import reported_user_level
+from barrow.promises import Model, Promise
 from barrow.questions.answer import Answer
 from barrow.questions.cache import Cache, choice_key
 from barrow.questions.channels import LocalChannel, NoiseChannel
@@ -36,7 +38,7 @@ from barrow.questions.frequency import Frequency
 from barrow.questions.histogram_answer import HistogramAnswer, histogram_words
 from barrow.questions.histogram_help import HistogramChoice
 from barrow.questions.noise_words import noise_sentence, off_words
-from barrow.questions.question import Question, Traits, drives_grid, grid_question, public_items
+from barrow.questions.question import Question, Traits, drives_grid, grid_question, public_items, resolved
 from barrow.questions.statement import ReadFrom, Statement, needed
 from barrow.questions.subsets import SetsChannel, plan_sets
 from barrow.spaces import Space
@@ -48,7 +50,9 @@ class Histogram(Question):
 
     Args:
         mechanism: ``"auto"``, the most accurate one, or its name: ``"edges"``, ``"tree"``, ``"multiscale"``,
-            ``"cells"``, ``"frequency"``.
+            ``"cells"``, ``"frequency"``; under user-level DP also ``"levels"``, ``"subset"``, ``"subset-levels"``.
+        spacing: With ``"edges"``: how far apart nodes are, in the space's unit; ``"items"`` for a node at every item,
+            ``"auto"`` for what is most accurate.
         items: m, where every person holds the same public number of items; then randomised items can answer too.
         reference: The public distribution at which errors are predicted: ``"auto"``, ``"uniform"``, ``"zipf"``,
             ``"mixed"``, ``"rough"``, or public weights.
@@ -66,6 +70,7 @@ class Histogram(Question):
     kind: ClassVar[str] = "histogram"
     traits: ClassVar[Traits] = Traits(of_shares=True)
     mechanism: str = "auto"
+    spacing: float | str = "auto"
     items: int | None = None
     reference: object = "auto"
     decode: str = "auto"
@@ -83,6 +88,7 @@ class Histogram(Question):
             object.__setattr__(self, "quantiles", shares)
         if self.items is not None:
             object.__setattr__(self, "items", whole(self.items, "items", least=1))
+        self._check_spacing()
         if self.decode not in ("auto", "nearest"):
             raise ParameterError(f"decode is {self.decode!r}.", allowed="'auto' or 'nearest'", fix="decode = 'auto'")
         if self.mechanism == "paper":
@@ -90,6 +96,21 @@ class Histogram(Question):
                 "The mechanism 'paper' is there to be compared with: it gives away accuracy for nothing.",
                 allowed="'auto', 'edges', 'tree', 'multiscale', 'cells' or 'frequency'",
                 fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
+            )
+
+    def _check_spacing(self) -> None:
+        gap = self.spacing
+        if isinstance(gap, bool) or not (gap in ("auto", "items") or (isinstance(gap, int | float) and 0 < gap < inf)):
+            raise ParameterError(
+                f"spacing is {gap!r}.",
+                allowed="'auto', 'items', or a number above 0 in the space's unit",
+                fix="spacing = 'auto'",
+            )
+        if gap != "auto" and self.mechanism != "edges":
+            raise ParameterError(
+                f"spacing is {gap!r}, and only noise along edges has nodes that may be apart.",
+                allowed="spacing with mechanism = 'edges'",
+                fix="mechanism = 'edges'",
             )
 
     @property
@@ -100,8 +121,9 @@ class Histogram(Question):
     def target(self, terms: Terms) -> planning.HistogramTarget:
         """What is wanted of mechanisms."""
         reference = planning.reference_distribution(terms.space, self.reference)
+        spacing = None if self.spacing == "items" else self.spacing
         return planning.HistogramTarget(
-            terms, reference, self.items, self.noise, self.decode, report_values=self.report_values
+            terms, reference, self.items, self.noise, self.decode, spacing, report_values=self.report_values
         )
 
     def fits(self, space: Space) -> None:
@@ -121,17 +143,34 @@ class Histogram(Question):
         return HistogramAnswer(self, terms, best, target, tuple(result), cannot, quantiles=read, **candidates)
 
     def channel(self, terms: Terms) -> LocalChannel:
-        """What people report; a mechanism that is named needs no comparison."""
-        words = histogram_words(terms.space)
-        if self.mechanism in HISTOGRAMS and self.definition != "user_level":
-            built = noise_within(self.target(terms), self.mechanism)
-            return NoiseChannel(terms, words, price(built.event), built.query, built.noise)
-        best = self._choice(terms).best
-        if isinstance(best.mechanism, mechanisms.LocalSubsets):
-            return SetsChannel(terms, words, best.guarantee, best.mechanism)
-        if not isinstance(best.mechanism, mechanisms.HistogramNoise):
+        """What people report; where mechanism and spacing are named nothing is compared or simulated."""
+        words, name = histogram_words(terms.space), self.mechanism
+        if name == "frequency":
             return self._frequency(terms).channel(terms)
-        return NoiseChannel(terms, words, best.guarantee, best.mechanism.query, best.mechanism.noise)
+        if name in HISTOGRAMS and self.definition != "user_level":
+            built = noise_within(self.target(terms), name)
+            return NoiseChannel(terms, words, price(built.event), built.query, built.noise)
+        if name == "auto":
+            return self.resolved(terms).channel(terms)
+        alone = reported_user_level(terms, name, self.noise)
+        if isinstance(alone, mechanisms.LocalSubsets):
+            return SetsChannel(terms, words, price(alone.event), alone)
+        return NoiseChannel(terms, words, price(alone.event), alone.query, alone.noise)
+
+    def resolved(self, terms: Terms) -> Histogram:
+        """With the mechanism and the spacing that are most accurate, by their names."""
+        spaced = self.mechanism == "edges" and self.definition != "user_level"
+        if self.mechanism != "auto" and not (spaced and self.spacing == "auto"):
+            return self
+        best = self._choice(terms).best
+        if best.user_level:
+            return replace(self, mechanism=best.name, definition="user_level")
+        if not isinstance(best.mechanism, mechanisms.HistogramNoise):
+            return replace(self, mechanism="frequency")
+        if not best.mechanism.family.spaced:
+            return replace(self, mechanism=best.name)
+        gap = best.mechanism.query.arguments.get("spacing")
+        return replace(self, mechanism=best.name, spacing="items" if gap is None else cast("float", gap))
 
     def _frequency(self, terms: Terms) -> Frequency:
         """The decoder with a proven bound is the nearest histogram, along the tree where there is one."""
@@ -148,10 +187,10 @@ class Histogram(Question):
 
     def _chosen(self, terms: Terms) -> HistogramChoice:
         target = self.target(terms)
-        levels = self.mechanism == "levels"
+        levels = self.mechanism in _USER_LEVEL
         definition = "user_level" if levels else self.definition
         baselines: list[Candidate] = []
-        if self.mechanism in ("auto", "levels") or definition == "user_level":
+        if self.mechanism == "auto" or definition == "user_level":
             baselines = user_level_within(
                 terms, lambda epsilon: planning.released_user_level(target, epsilon), definition
             )
@@ -196,6 +235,13 @@ class Histogram(Question):
         ]
 
 
+@resolved.register(Histogram)
+def _(question: Histogram, terms: Terms) -> Question:
+    return question if terms.model is Model.CENTRAL else question.resolved(terms)
+
+
+_USER_LEVEL = ("levels", "subset", "subset-levels")
+"""Mechanisms that there are under user-level DP only."""
 _CHOICES: Cache[HistogramChoice] = Cache(6)
 
 

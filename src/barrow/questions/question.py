@@ -233,6 +233,12 @@ def is_resolved(question: Question) -> bool:
 
 
 @singledispatch
+def resolved(question: Question, terms: Terms) -> Question:
+    """What people who report themselves are asked: what is chosen by its error stands in it by name."""
+    return question
+
+
+@singledispatch
 def bandwidths_of(question: Question, terms: Terms) -> tuple[tuple[float, float], ...]:
     """Bandwidths that can be chosen, in the space's unit, each with the predicted error; mostly nothing."""
     return ()
