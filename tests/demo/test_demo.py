@@ -261,6 +261,17 @@ def test_nothing_is_left_of_a_demo_that_fails(tmp_path, monkeypatch, error, seen
         assert "folder was removed" in str(caught.value)
 
 
+def test_the_folder_can_be_entered(printed, monkeypatch, capsys):
+    monkeypatch.chdir("barrow-demo")
+    assert "barrow-demo" not in Path("study.toml").read_text()
+    assert read_statement("map").ledger.ledger == "nycflights13.ledger"
+    for command in (["plan", "distance"], ["release", "distance", "--quiet"]):  # the second shows it again
+        with pytest.raises(SystemExit) as stop:
+            main(command)
+        assert not stop.value.code
+    assert Path(capsys.readouterr().out.splitlines()[-1]).resolve() == Path("distance").resolve()
+
+
 def test_quiet_and_html(tmp_path):
     code, out, _ = call("--data", "shakespeare", "--out", str(tmp_path / "a"), "--quiet")
     assert (code, out.strip()) == (0, str(tmp_path / "a"))

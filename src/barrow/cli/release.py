@@ -16,7 +16,7 @@ from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.promises import percent_up
 from barrow.questions import Question
-from barrow.study import Release
+from barrow.study import Release, Study
 from barrow.study.about import About
 from barrow.study.data import Data
 from barrow.study.parts import Series
@@ -31,7 +31,7 @@ _SHOWN = 3
 @click.command()
 @asking_options
 @click.option("--ledger", type=click.Path(), help="The ledger to charge, if the study names none.")
-@click.option("--out", type=click.Path(), help="A new folder for the results; release/NAME by default.")
+@click.option("--out", type=click.Path(), help="A new folder for the results; default: release/NAME beside the study.")
 @click.option("--open", "opened", is_flag=True, help="Open the report of the release in a browser.")
 @click.option("--key", help="Names this release; the same key is never paid or drawn twice.")
 @click.option("--counts", type=click.Path(), help="Rows of the SELECT of barrow sql, in place of records.")
@@ -74,11 +74,12 @@ def release(
     if counts is not None:
         study = study.replace(data=(study.data or Data()).counted(counts))
     if not names and len(questions) > 1 and study.calendar is None:
-        questions = [question for question in questions if not _place(None, question.label).exists()] or questions
+        open_ones = [question for question in questions if not (_results(study) / question.label).exists()]
+        questions = open_ones or questions
     questions = [study.by(question, by or None) for question in questions]
     version = flags.get("version") if study.calendar is not None else None
     wanted = [
-        (series, about, _folder(question, about, version))
+        (series, about, _folder(_results(study), question, about, version))
         for question in questions
         for series in (Series(study, question, abouts) for abouts in study.abouts(question, period, pool))
         for about in series.abouts
@@ -120,13 +121,13 @@ def _released(series: Series, about: About, place: Path, key: str | None, silent
         raise SystemExit(130) from None
 
 
-def _place(out: str | None, label: str) -> Path:
-    return Path(out) if out is not None else Path("release") / label
+def _results(study: Study) -> Path:
+    """Where results go: into ``release`` beside the study file."""
+    return Path(study.folder or "") / "release"
 
 
-def _folder(question: Question, about: About, version: str | None) -> Path:
+def _folder(place: Path, question: Question, about: About, version: str | None) -> Path:
     """release/NAME, or release/PERIOD/NAME; a correction has its version in the name, a grouping of several its own."""
-    place = Path("release")
     if about.window is not None:
         pooled = f"-{about.window.pool}" if len(about.window.periods) > 1 else ""
         place /= about.window.text.replace(",", "+") + pooled

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import click
 
 from barrow.cli.numbers import Whole
+from barrow.engines import with_tables
 from barrow.errors import ParameterError
 from barrow.promises import Promise
 from barrow.promises.periods import UNITS
@@ -19,6 +20,7 @@ from barrow.study import Study, study_from_spec
 from barrow.study.arguments import MISSING
 from barrow.study.data import OUTSIDE
 from barrow.study.file import promise_table, read_table
+from barrow.study.paths import from_study
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DEFAULT = "study.toml"
@@ -183,7 +185,7 @@ def with_numbers(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) -> Study:
     flags = with_numbers(given)
-    for name in ("users", "dataset", "model", "ledger", "alpha", "delta", "missing"):
+    for name in ("users", "dataset", "model", "alpha", "delta", "missing"):
         if flags.get(name) is not None:
             spec[name] = flags[name]
     if flags.get("delta") is not None or flags.get("alpha") is not None:
@@ -193,9 +195,15 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
         spec["periods"] = flags["periods"]
     if flags.get("groups"):
         spec["group"] = [_group(text) for text in flags["groups"]]
+    folder = None if file is None else Path(file).parent
+    for name in ("source", "ledger"):  # what is typed is seen from here, what the file says from its folder
+        if flags.get(name) is not None and folder is not None:
+            flags[name] = from_study(str(flags[name]), folder)
+    if flags.get("ledger") is not None:
+        spec["ledger"] = flags["ledger"]
     _data(spec, flags)
     if flags.get("space") is not None:
-        spec["space"] = _space_spec(flags["space"])
+        spec["space"] = with_tables(_space_spec(flags["space"]))
     if flags.get("questions"):
         spec.pop("query", None)
         spec["question"] = [to_question(text).to_spec() for text in flags["questions"]]
@@ -214,7 +222,6 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
             allowed="a public space: barrow never learns the domain from the data",
             fix="--space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)', or a study file: barrow init",
         )
-    folder = None if file is None or flags.get("space") is not None else Path(file).parent
     return study_from_spec(spec, folder, acknowledge_sql=bool(flags.get("acknowledge_sql")))
 
 

@@ -153,7 +153,7 @@ def run_demo(out: str | Path = "barrow-demo", data: str = "flights") -> DemoResu
     try:
         for name in chosen.files:
             (folder / name).write_bytes(bundled(name).read_bytes())
-        study = chosen.study(folder)
+        study = chosen.study(folder).replace(folder=folder)
         study.write(folder / "study.toml")
         Ledger.create(str(study.ledger), study)
         shown = {question.label: _shown(study, question.label, folder) for question in study.questions}

@@ -24,6 +24,7 @@ from barrow.promises import Grouping, Model, Promise, UserLevel
 from barrow.registry import usable
 from barrow.spaces import cell_key, parse_spec, space_from_spec
 from barrow.study.data import Data
+from barrow.study.paths import from_here, from_study
 from barrow.study.study import Study
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def study_from_spec(
 
     Args:
         spec: Plain data, as a study file holds them.
-        folder: Where names of public tables start; here by default.
+        folder: Where the names of files start; here by default.
         acknowledge_sql: Whether to accept a query that barrow cannot check. What the data say about
             that is their author's word, and does not count.
 
@@ -156,8 +157,9 @@ def study_from_spec(
         questions=[floats(question) for question in result.question],
         model=result.model,
         honest_fraction=result.honest,
-        data=_data(result.data, acknowledge_sql),
-        ledger=result.ledger,
+        data=_data(result.data, folder or "", acknowledge_sql),
+        ledger=None if result.ledger is None else from_here(result.ledger, folder or ""),
+        folder=folder,
         missing=result.missing,
         groups=[Grouping(row.name, row.column, row.sizes) for row in result.group],
         periods=result.periods,
@@ -172,11 +174,11 @@ def study_from_spec(
     )
 
 
-def _data(table: DataTable | None, acknowledge_sql: bool) -> Data | None:
+def _data(table: DataTable | None, folder: str | os.PathLike[str], acknowledge_sql: bool) -> Data | None:
     if table is None:
         return None
     return Data(
-        table.source,
+        None if table.source is None else from_here(table.source, folder),
         user=table.user,
         items=tuple([table.items] if isinstance(table.items, str) else table.items),
         sql=table.sql,
@@ -286,21 +288,25 @@ def read_study(path: str | os.PathLike[str], *, acknowledge_sql: bool = False) -
     return study_from_spec(read_table(path), folder, acknowledge_sql=acknowledge_sql)
 
 
-def spec_of(study: Study) -> dict[str, Any]:
-    """Plain data that :func:`study_from_spec` reads back (frames in memory are left out)."""
+def spec_of(study: Study, folder: str | os.PathLike[str] | None = None) -> dict[str, Any]:
+    """Plain data that :func:`study_from_spec` reads back from the same folder (frames in memory are left out)."""
     level = study.user_level
+    data = None if study.data is None else study.data.to_spec()
+    if data is not None and folder is not None and "source" in data:
+        data["source"] = from_study(data["source"], folder)
+    ledger = study.ledger if study.ledger is None or folder is None else from_study(study.ledger, folder)
     privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
     spec = {
         "dataset": study.dataset,
         "users": study.users,
         "model": None if study.model is Model.CENTRAL else study.model.value,
         "honest": None if study.honest_fraction == 1 else _number(study.honest_fraction),
-        "ledger": study.ledger,
+        "ledger": ledger,
         "alpha": None if study.alpha_given is None else _number(study.alpha_given),
         "delta": _number(study.delta) if study.delta else None,
         "periods": study.periods,
         "composition": None if study.composition == "additive" else study.composition,
-        "data": None if study.data is None else study.data.to_spec(),
+        "data": data,
         "missing": study.missing,
         "space": study.space.to_spec(),
         "privacy": privacy or None,
@@ -338,6 +344,8 @@ def _number(value: Fraction) -> int | float | str:
 def write_study(study: Study, path: str | os.PathLike[str]) -> None:
     """Write ``study`` to a new TOML file, whole or not at all; an existing file is never overwritten.
 
+    Records and ledger are named as seen from the file's folder.
+
     >>> import tempfile
     >>> from barrow.study.study import Study
     >>> file = Path(tempfile.mkdtemp()) / "study.toml"
@@ -346,7 +354,7 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
     Fraction(25, 1)
     """
     file = Path(path_text(path, "The study file"))
-    text = study_text(study)
+    text = _text(plain_table(spec_of(study, file.parent), "The study"))
     partial = file.with_name(f".{file.name}.{os.getpid()}-{time.monotonic_ns()}")
     try:
         with partial.open("x", encoding="utf-8") as out:

@@ -324,6 +324,7 @@ def _draw(
     result = _noisy(job, statistics)
     files = value_files(result.tables, mapped=on_map(plan), folder=job.stage.folder)
     place = study.ledger if study.ledger is not None or job.ledger.file is None else str(job.ledger.file)
+    place = None if place is None else study.written(place)
     statement = make_statement(
         study, plan, entry=LedgerEntry(ledger=place, entry=reservation.seq, key=job.key),
         parameters=dict(job.parameters), summary=result.summary,
@@ -499,6 +500,8 @@ def _room(plan: Answer) -> int:
 def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, Any]:
     """Every public number on which the distribution of the values depends, and which records they are about."""
     named = {} if study.data is None else study.data.named()
+    if "source" in named:
+        named["source"] = study.written(named["source"])
     others = declared_parts(plan.question, plan.terms.space)
     request = {key: value for key, value in asked_of(plan.question).items() if key not in ("values", "matrix", "to")}
     return {

@@ -48,6 +48,7 @@ from barrow.study.arguments import (
 )
 from barrow.study.bars import bars
 from barrow.study.data import Data
+from barrow.study.paths import from_study
 from barrow.study.per_person import TIMED
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class Study(Displayed):
         groups: Public groupings of people, by which questions may be answered.
         periods: For how many periods promises about every period, or about all data, must last.
         composition: How releases add up at promises: ``"additive"``, or ``"quadrature"`` for a series of Gaussian ones.
+        folder: Where its file is: statements name records and ledger as seen from there; as they are by default.
 
     >>> from barrow.spaces import Line
     >>> study = Study(Line(0, 100, unit="years", step=1), ["all, 5 years, 0.5"], users=1000)
@@ -129,6 +131,7 @@ class Study(Displayed):
         groups: Sequence[Grouping] = (),
         periods: int | None = None,
         composition: str = "additive",
+        folder: str | os.PathLike[str] | None = None,
     ) -> None:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
@@ -149,6 +152,7 @@ class Study(Displayed):
                     ),
                 )  # fmt: skip
                 put("_grids", grids)
+        put("_folder", None if folder is None else path_text(folder, "The folder"))
         data = with_outside(space_of_any(space), records_of(data))
         put("space", effective_space(space_of_any(space), data))
         put("promises", promises_of(promises))
@@ -182,6 +186,16 @@ class Study(Displayed):
     def calendar(self) -> Calendar | None:
         """How the time of the records is divided; None where they are one pile, or where times become one number."""
         return None if self.data is None or self.data.per_person in TIMED else self.data.calendar
+
+    @property
+    def folder(self) -> str | None:
+        """The folder of the study's file; None for a study that has none."""
+        folder: str | None = self.__dict__["_folder"]
+        return folder
+
+    def written(self, name: str) -> str:
+        """How a statement writes the name of a file or an address: as seen from the study's folder."""
+        return name if self.folder is None else from_study(name, self.folder)
 
     @property
     def policy(self) -> Policy:
@@ -466,6 +480,7 @@ class Study(Displayed):
             "groups": self.groups,
             "periods": self.periods,
             "composition": self.composition,
+            "folder": self.folder,
         }
 
     @classmethod

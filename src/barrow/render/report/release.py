@@ -133,14 +133,15 @@ def release_report(
         warnings=[w for r in releases for w in _warnings(r)],
         technical=[line for r in releases for line in _technical(r)],
         parameters=[pair for r in releases for pair in _parameters(r, several)],
-        commands=[
-            c for r in releases for c in (f"barrow verify {_folder(r)}", f"barrow explain {_folder(r)}/statement.json")
-        ],
+        commands=_commands(releases),
     )
 
 
-def _folder(released: Released) -> str:
-    return released.folder or released.statement.name
+def _commands(releases: Sequence[Released]) -> list[str]:
+    """What to type to verify: a page that lies in the folder of its release names that folder ``.``."""
+    here = [] if any(released.folder for released in releases) else ["# in the folder of this page"]
+    folders = [released.folder or "." for released in releases]
+    return here + [line for folder in folders for line in (f"barrow verify {folder}", f"barrow explain {folder}")]
 
 
 def _chips(releases: Sequence[Released]) -> list[str]:

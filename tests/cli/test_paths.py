@@ -1,0 +1,65 @@
+"""Files that a study names are named as seen from the folder of its file."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from barrow.study import Study
+from barrow.study.paths import from_here, from_study
+from tests.study.helpers import make_study, write_ages
+
+NAMES = ["visits.csv", "../visits.csv", "data/*.parquet", "sqlite:///visits.db?table=visits", "/data/visits.csv",
+         "postgresql://reader@host/db?table=visits", "local[2]?path=visits"]  # fmt: skip
+
+
+@pytest.mark.parametrize("folder", [".", "", "demo", "my demo/2026", "../other"])
+@pytest.mark.parametrize("name", NAMES)
+def test_there_and_back_again(name, folder):
+    assert from_study(from_here(name, folder), folder) == name
+
+
+def test_an_absolute_path_into_the_studys_folder_is_written_short(tmp_path):
+    assert from_study(str(tmp_path / "visits.csv"), tmp_path) == "visits.csv"
+
+
+def test_a_study_may_be_moved_and_used_from_anywhere(tmp_path, monkeypatch, barrow):
+    first = tmp_path / "first"
+    first.mkdir()
+    write_ages(first / "ages.csv")
+    monkeypatch.chdir(tmp_path)
+    assert barrow("init", "first/ages.csv", "--study", "first/study.toml", "--user", "uid", "--item", "age", "--users",
+        40, "--dataset", "ages", "--space", "line(low=0, high=100, step=1, unit='years')", "--promise",
+        "all, 5 years, 0.5", "--question", "mean")[0] == 0  # fmt: skip
+    text = (first / "study.toml").read_text()
+    assert 'ledger = "ages.ledger"' in text and 'source = "ages.csv"' in text
+    code, out, _ = barrow("release", "first/study.toml", "--json")
+    assert code == 0
+    statement = json.loads(out)
+    assert statement["ledger"]["ledger"] == "ages.ledger"
+    assert statement["parameters"]["data"]["source"] == "ages.csv"
+    assert (first / "release/mean/values.csv").is_file()
+    monkeypatch.chdir(first)
+    code, out, _ = barrow("release", "--json")
+    assert code == 0 and json.loads(out)["ledger"] == statement["ledger"]  # the same release, paid once
+    assert "same answer again" in barrow("release")[1]
+    assert barrow("verify", "release/mean", "--ledger", "ages.ledger")[0] == 0
+    monkeypatch.chdir("release/mean")
+    page = (first / "release/mean/report.html").read_text()
+    assert "barrow verify .\n" in page and barrow("verify", ".")[0] == 0  # what the page says works in its folder
+
+
+def test_flags_are_seen_from_here(tmp_path, monkeypatch, barrow):
+    there = tmp_path / "there"
+    there.mkdir()
+    make_study(tmp_path).write(there / "study.toml")
+    text = (there / "study.toml").read_text().replace(str(tmp_path), "..")
+    (there / "study.toml").write_text(text)
+    assert 'source = "../ages.csv"' in text
+    assert Study.read(there / "study.toml").data.source.files()
+    (tmp_path / "ages.csv").rename(tmp_path / "moved.csv")
+    monkeypatch.chdir(tmp_path)
+    code, _, err = barrow("plan", "there/study.toml")
+    assert code == 1 and "There is no file" in err
+    assert barrow("plan", "there/study.toml", "--source", "moved.csv")[0] == 0
