@@ -39,9 +39,9 @@ def study_page() -> str:
     """The schema of study.toml."""
     schema = json.dumps(msgspec.json.schema(StudyFile), indent=2)
     return (
-        "# The study file\n\n`study.toml` holds one data set, one space, the promises, and any number of questions. Files that it "
-        "names (records, ledger, public tables) are seen from its own folder, which may be moved and entered; file names "
-        "inside an SQL query are seen from where the command is typed. "
+        "# The study file\n\n`study.toml` holds one data set, one space, the promises, and any number of questions. "
+        "Files that it names (records, ledger, public tables) are seen from its own folder, which may be moved and "
+        "entered; file names inside an SQL query are seen from where the command is typed. "
         "Its JSON Schema (`study.schema.json` beside this page):\n\n"
         f"```json\n{schema}\n```\n"
     )

@@ -33,7 +33,8 @@ def test_a_study_may_be_moved_and_used_from_anywhere(tmp_path, monkeypatch, barr
         40, "--dataset", "ages", "--space", "line(low=0, high=100, step=1, unit='years')", "--promise",
         "all, 5 years, 0.5", "--question", "mean")[0] == 0  # fmt: skip
     text = (first / "study.toml").read_text()
-    assert 'ledger = "ages.ledger"' in text and 'source = "ages.csv"' in text
+    assert 'ledger = "ages.ledger"' in text
+    assert 'source = "ages.csv"' in text
     code, out, _ = barrow("release", "first/study.toml", "--json")
     assert code == 0
     statement = json.loads(out)
@@ -42,12 +43,14 @@ def test_a_study_may_be_moved_and_used_from_anywhere(tmp_path, monkeypatch, barr
     assert (first / "release/mean/values.csv").is_file()
     monkeypatch.chdir(first)
     code, out, _ = barrow("release", "--json")
-    assert code == 0 and json.loads(out)["ledger"] == statement["ledger"]  # the same release, paid once
+    assert code == 0
+    assert json.loads(out)["ledger"] == statement["ledger"]
     assert "same answer again" in barrow("release")[1]
     assert barrow("verify", "release/mean", "--ledger", "ages.ledger")[0] == 0
     monkeypatch.chdir("release/mean")
     page = (first / "release/mean/report.html").read_text()
-    assert "barrow verify .\n" in page and barrow("verify", ".")[0] == 0  # what the page says works in its folder
+    assert "barrow verify .\n" in page
+    assert barrow("verify", ".")[0] == 0
 
 
 def test_flags_are_seen_from_here(tmp_path, monkeypatch, barrow):
@@ -61,5 +64,6 @@ def test_flags_are_seen_from_here(tmp_path, monkeypatch, barrow):
     (tmp_path / "ages.csv").rename(tmp_path / "moved.csv")
     monkeypatch.chdir(tmp_path)
     code, _, err = barrow("plan", "there/study.toml")
-    assert code == 1 and "There is no file" in err
+    assert code == 1
+    assert "There is no file" in err
     assert barrow("plan", "there/study.toml", "--source", "moved.csv")[0] == 0
