@@ -7,7 +7,7 @@ import json
 import pytest
 
 from barrow.study import Study
-from barrow.study.paths import from_here, from_study
+from barrow.study.arguments import from_here, from_study
 from tests.study.helpers import make_study, write_ages
 
 NAMES = ["visits.csv", "../visits.csv", "data/*.parquet", "sqlite:///visits.db?table=visits", "/data/visits.csv",

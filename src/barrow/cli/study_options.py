@@ -17,10 +17,9 @@ from barrow.promises.periods import UNITS
 from barrow.questions import Question, to_question
 from barrow.spaces import parse_space, parse_spec
 from barrow.study import Study, study_from_spec
-from barrow.study.arguments import MISSING
+from barrow.study.arguments import MISSING, from_study
 from barrow.study.data import OUTSIDE
 from barrow.study.file import promise_table, read_table
-from barrow.study.paths import from_study
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DEFAULT = "study.toml"

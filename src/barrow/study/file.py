@@ -23,8 +23,8 @@ from barrow.numerics import exact_text
 from barrow.promises import Grouping, Model, Promise, UserLevel
 from barrow.registry import usable
 from barrow.spaces import cell_key, parse_spec, space_from_spec
+from barrow.study.arguments import from_here, from_study
 from barrow.study.data import Data
-from barrow.study.paths import from_here, from_study
 from barrow.study.study import Study
 
 if TYPE_CHECKING:

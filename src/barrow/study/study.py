@@ -38,6 +38,7 @@ from barrow.study.arguments import (
     checked_missing,
     checked_text,
     effective_space,
+    from_study,
     honest_share,
     promises_of,
     questions_of,
@@ -48,7 +49,6 @@ from barrow.study.arguments import (
 )
 from barrow.study.bars import bars
 from barrow.study.data import Data
-from barrow.study.paths import from_study
 from barrow.study.per_person import TIMED
 
 if TYPE_CHECKING:
