@@ -451,6 +451,25 @@ def test_path_lengths():
     ]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_paths_between_few_nodes_are_those_of_dijkstra_to_the_last_bit(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    nodes = int(rng.integers(2, 33))
+    tails, heads = rng.integers(0, nodes, (2, 3 * nodes))
+    lengths = rng.random(3 * nodes)
+    own = path_lengths(nodes, tails, heads, lengths), path_lengths(nodes, tails, heads, lengths, [0, nodes - 1])
+    monkeypatch.setattr("barrow.spaces.neighbours.FEW_NODES", 0)
+    other = path_lengths(nodes, tails, heads, lengths), path_lengths(nodes, tails, heads, lengths, [0, nodes - 1])
+    assert all((one == two).all() for one, two in zip(own, other, strict=True))
+
+
+def test_pieces_are_seen_in_any_order_of_nodes():
+    check_connected(3, np.array([2, 2]), np.array([0, 1]))  # node 1 has no earlier neighbour
+    for tails, heads in (([1], [2]), ([0, 2], [1, 2]), ([2, 2], [3, 1])):
+        with pytest.raises(ParameterError, match="pieces"):
+            check_connected(4, np.array(tails), np.array(heads))
+
+
 def test_product_graph():
     path = NeighbourGraph(2, [0], [1], [1.0])
     ids = np.indices((2, 2)).reshape(2, -1)

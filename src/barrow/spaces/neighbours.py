@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from barrow.spaces.space import Space
 
 Ints = NDArray[np.int64]
+FEW_NODES = 32
+"""Up to so many nodes paths are found without scipy, which takes longer to load than they take."""
 WEIGHT_BITS = 48
 """Weights are whole multiples of 2^-48, so that floats hold them and sums of them exactly."""
 
@@ -189,6 +191,10 @@ class NeighbourGraph:
 
 def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] | None = None) -> None:
     """Refuses a graph in several pieces, naming a node of each of two."""
+    lower = np.zeros(nodes, dtype=bool)
+    lower[np.maximum(tails, heads)[tails != heads]] = True
+    if lower[1:].all():  # from every node an edge leads to an earlier one, as on grids, and so a path to the first
+        return
     joined = heavy.sparse.coo_array((np.ones(len(tails)), (tails, heads)), shape=(nodes, nodes)).tocsr()
     pieces, part = heavy.sparse.csgraph.connected_components(joined, directed=False)
     if pieces > 1:
@@ -203,11 +209,25 @@ def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] 
 
 def path_lengths(nodes: int, tails: Ints, heads: Ints, lengths: Floats, sources: Any = None) -> Floats:
     """Lengths of shortest paths from ``sources`` (all nodes by default) to every node."""
+    if nodes <= FEW_NODES:
+        return _relaxed(nodes, tails, heads, lengths)[slice(None) if sources is None else sources]
     low, high = np.minimum(tails, heads), np.maximum(tails, heads)
     order = np.lexsort((lengths, high, low))  # of edges with the same ends the shortest counts
     first = order[np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))]
     matrix = heavy.sparse.coo_array((lengths[first], (low[first], high[first])), shape=(nodes, nodes)).tocsr()
     return np.asarray(heavy.sparse.csgraph.dijkstra(matrix, directed=False, indices=sources))
+
+
+def _relaxed(nodes: int, tails: Ints, heads: Ints, lengths: Floats) -> Floats:
+    """The same between all nodes, edge by edge until nothing gets shorter: quick where nodes are few."""
+    known = np.where(np.eye(nodes, dtype=bool), 0.0, np.inf)
+    starts, ends = np.concatenate([tails, heads]), np.concatenate([heads, tails])
+    while True:
+        shorter = known.copy()
+        np.minimum.at(shorter, (slice(None), ends), known[:, starts] + np.concatenate([lengths, lengths]))
+        if (shorter == known).all():
+            return known
+        known = shorter
 
 
 def _bad(problem: str) -> ParameterError:
