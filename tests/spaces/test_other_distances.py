@@ -9,6 +9,7 @@ import barrow as bw
 from barrow.queries.tables import function
 from barrow.spaces import Circle, Earth, Line, Space, Tree
 from barrow.spaces.grids import coarser
+from barrow.spaces.inherited import of_one_distance
 from barrow.spaces.nearness import distances_from, keeps_near
 from barrow.transport import emd
 
@@ -68,7 +69,7 @@ def test_distances_from_a_point_are_its_own():
 
 
 def test_a_formula_that_it_states_itself_stays():
-    root = MADE[Line](other(Line, metric_name="roots"))
+    root = MADE[Line](other(Line, _metric_name=lambda self: "roots"))
     assert root.metric_name == "roots"
 
 
@@ -84,4 +85,17 @@ def test_bounds_are_not_inherited(bound):
     body = {"_distance": lambda self, a, b: np.sqrt(Line._distance(self, a, b)), "kind": "odd"}
     body |= {name: property(lambda self: LEAST) for name in ("least_distance_lower", "snapping_upper") if name != bound}
     with pytest.raises(bw.ParameterError, match=f"has a distance of its own and the {bound} of Line"):
-        type("Odd", (Line,), body)
+        MADE[Line](type("Odd", (Line,), body)).geometry  # noqa: B018  (before anything rests on a distance)
+    with pytest.raises(bw.ParameterError, match=bound):
+        MADE[Line](type("Odd", (Line,), body)).graph()
+
+
+def test_a_class_below_it_states_formulas_of_the_new_distance():
+    root = other(Line)
+    below = type("Below", (root,), {"_metric_name": lambda self: "roots below"})
+    space = MADE[Line](below)
+    assert space.metric_name == "roots below"
+    assert not space.geometry.has_closed_form
+    assert coarser(space, 2) is None
+    above = type("Above", (root, Circle), {})
+    assert of_one_distance(above) == (above, root)

@@ -62,8 +62,7 @@ class AugmentedSpace(Space):
         """The inner label, or that of the one more."""
         return self.last_label if item == self.inner.items else self.inner.label(item)
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """The inner one: no two records are farther apart than there, so promises are about its distances."""
         return self.inner.metric_name
 
@@ -121,8 +120,7 @@ class NoRecords(AugmentedSpace):
         """The item of people without records."""
         return self.inner.items
 
-    @property
-    def distance_error(self) -> float:
+    def _distance_error(self) -> float:
         """As inside."""
         return self.inner.distance_error
 
@@ -132,8 +130,7 @@ class NoRecords(AugmentedSpace):
         near = float_down(self.no_records_distance)
         return min(self.inner.least_distance_lower, near) if self.inner.items > 1 else near
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """The parts inside; where every item is halfway down a tree, one more edge from its root.
 
         The root is then as far from all of them as from the item that is added.

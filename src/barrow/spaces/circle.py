@@ -133,8 +133,7 @@ class Circle(Space):
         values.setflags(write=False)
         return values
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """Equal steps round the circle, of circumference 2: the turn from 0 to the period."""
         if self.size is None:
             return Geometry(periodic=True, located=lambda: self.points)
@@ -165,11 +164,10 @@ class Circle(Space):
         count = self.size or 1
         return Turn(self.period, count / self.period, count, MOST_TURNS * self.period)
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """The way around a circle of this length, in the unit; of names it is this circle's alone."""
         named = self.names is not None or not self.unit
-        return super().metric_name if named else f"circle {self.period!r} {self.unit}"
+        return super()._metric_name() if named else f"circle {self.period!r} {self.unit}"
 
     @cached_property
     def snapping_upper(self) -> float:

@@ -94,8 +94,7 @@ class Clustered(LabelledSpace):
     def _ends(self) -> Ids:
         return np.append(self.starts[1:], self.size)
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """Two levels: (1 - r)/2 above clusters, then r/2 above items."""
         each, r, clusters = np.arange(self.size), Fraction(self.r), len(self.starts)
         tree = TreeEdges(

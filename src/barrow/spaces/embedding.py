@@ -132,8 +132,7 @@ class Embedding(LabelledSpace):
                 fix="leave diameter out",
             )
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """Vectors, which are no places that people know."""
         return Geometry(
             located=lambda: self.points,

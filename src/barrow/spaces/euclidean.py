@@ -183,8 +183,7 @@ class Euclidean(Space):
     def _grid_fix(self) -> str:
         return f"add step={self.diameter / 100:.3g}"
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """The cells; in a ball those of the box around it."""
         suited = ("planar_laplace", "laplace", "exponential")
         if self.step is None:
@@ -226,10 +225,9 @@ class Euclidean(Space):
             ball = Ball(self.center, self.radius, FARTHEST, self._cell_ids)
         return AxisCells(tuple(CellAxis(low, high, low, scale, count) for low, high, scale, count in sides), ball=ball)
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """The straight distance in so many dimensions, in the unit; without one distances are shares of this space."""
-        return f"euclidean {self.dimension} {self.unit}" if self.unit else super().metric_name
+        return f"euclidean {self.dimension} {self.unit}" if self.unit else super()._metric_name()
 
     @cached_property
     def snapping_upper(self) -> float:

@@ -141,8 +141,7 @@ class Discrete(LabelledSpace):
         object.__setattr__(self, "default", default)
         self._check_default()
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """A star with edges of 1/2, and clusters of one item each; EMD is half the sum of |d_x|."""
         each = np.arange(self.size)
         return Geometry(

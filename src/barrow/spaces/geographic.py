@@ -159,8 +159,7 @@ class Earth(Space):
     def _grid_fix(self) -> str:
         return f"Earth(…, cell={self.diameter / 100:.2g}) or cell = {self.diameter / 100:.2g} in the study"
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """Places by latitude and longitude."""
         return Geometry(
             periodic=True,
@@ -189,8 +188,7 @@ class Earth(Space):
         """Rows of latitude and their columns."""
         return LatitudeRows(self.box, self.rows)
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """Great circles in kilometres, whatever box and cells."""
         return "earth km"
 

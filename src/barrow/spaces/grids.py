@@ -15,6 +15,7 @@ from barrow.spaces.circle import Circle
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.hexagons import Hexagons
+from barrow.spaces.inherited import ByDistance
 from barrow.spaces.lattices import mean_to_middle
 from barrow.spaces.line import Line
 from barrow.spaces.product import Product
@@ -22,7 +23,7 @@ from barrow.spaces.space import Floats, Ids, Space
 from barrow.spaces.sphere import EARTH_RADIUS_KM
 
 
-@singledispatch
+@ByDistance
 def coarser(space: Space, most: int) -> tuple[Space, Ids] | None:
     """A space with the same distances and about ``most`` items at most, and to which of them each item belongs.
 
@@ -84,7 +85,7 @@ def _(space: NoRecords, most: int) -> tuple[Space, Ids] | None:
     return NoRecords(result[0], distance=space.no_records_distance), np.append(result[1], result[0].items)
 
 
-@singledispatch
+@ByDistance
 def snapping_means(space: Space) -> Floats:
     """For each item, the mean normalised distance by which snapping moves a record that is anywhere in its cell.
 

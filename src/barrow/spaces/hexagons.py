@@ -80,8 +80,7 @@ class Hexagons(LabelledSpace):
         reach = float(great_circle(self.points[:, 0], self.points[:, 1], *self.points[0]).max())
         return min(HALF_CIRCUMFERENCE_KM, max(2.0 * reach * EARTH_RADIUS_KM * (1.0 + 2.0**-40), 2.0 * self._reach_km))
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """Places by latitude and longitude."""
         suited = ("planar_laplace", "exponential")
         where = ("lat", "lon")
@@ -100,8 +99,7 @@ class Hexagons(LabelledSpace):
             far = max(far, float(great_circle(corners[:, 0], corners[:, 1], np.array(lat), np.array(lon)).max()))
         return far * EARTH_RADIUS_KM * 1.01
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """Great circles in kilometres, as on any grid of the Earth."""
         return "earth km"
 

@@ -194,8 +194,7 @@ class Line(Space):
         scale = self.items / (self.high - self.low) if self.cells else 1.0 / float(self.step or 1.0)
         return AxisCells((CellAxis(self.low, self.high, start, scale, self.items),), whole=self.whole)
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """A path from point to point, and one axis from low to high."""
         axis = BoxCells(np.array([self.low]), np.array([self.high]), (len(self.points),), full=self.cells)
         gaps = np.diff(self.points) / self.diameter
@@ -205,10 +204,9 @@ class Line(Space):
         _ = self.items  # without a grid there are no points, and the refusal says how to name one
         return self.points
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """The difference of numbers, in the unit; without one distances are shares of this line."""
-        return f"line {self.unit}" if self.unit else super().metric_name
+        return f"line {self.unit}" if self.unit else super()._metric_name()
 
     @cached_property
     def snapping_upper(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from barrow.spaces.elsewhere import Elsewhere
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.geometry import Pairs
+from barrow.spaces.inherited import ByDistance
 from barrow.spaces.line import Line
 from barrow.spaces.neighbours import near_pairs as pairs_of_points
 from barrow.spaces.network import Graph
@@ -28,7 +28,7 @@ _FEW_ITEMS = 50
 """All pairs of a part of so few items count as near ones, unless it has axes."""
 
 
-@singledispatch
+@ByDistance
 def near_pairs(space: Space) -> Pairs:
     """Pairs of near items whose paths stand in for distances."""
     return pairs_of_points(space)
@@ -71,7 +71,7 @@ def _(space: AugmentedSpace) -> Pairs:
     return pairs_of_points(space)
 
 
-@singledispatch
+@ByDistance
 def coordinates(space: Space) -> Floats:
     """Numbers for all items, a row each, in which items that are near each other mostly are near; public.
 
@@ -105,7 +105,7 @@ def _(space: NoRecords) -> Floats:
     return result
 
 
-@singledispatch
+@ByDistance
 def distances_from(space: Space, record: Any) -> Floats:
     """Normalised distances of all items from one public record (a point or a label).
 
@@ -221,7 +221,7 @@ def _(space: Elsewhere, record: Any) -> Floats:
     )
 
 
-@singledispatch
+@ByDistance
 def keeps_near(space: Space, unknown: Unknown) -> bool:
     """Whether records that are near each other stay so, snapping aside, where those outside are treated so.
 

@@ -224,7 +224,7 @@ def _relaxed(nodes: int, tails: Ints, heads: Ints, lengths: Floats) -> Floats:
     starts, ends = np.concatenate([tails, heads]), np.concatenate([heads, tails])
     while True:
         shorter = known.copy()
-        np.minimum.at(shorter, (slice(None), ends), known[:, starts] + np.concatenate([lengths, lengths]))
+        np.minimum.at(shorter.T, ends, (known[:, starts] + np.concatenate([lengths, lengths])).T)
         if (shorter == known).all():
             return known
         known = shorter

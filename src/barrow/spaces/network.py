@@ -126,8 +126,7 @@ class Graph(LabelledSpace):
         middle = int(np.argmin(np.maximum(there, back)))
         return 2.0 * float(self._from([middle])[0].max()) * (1.0 + _SLACK)
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """Its edges: distances are shortest paths along them."""
         return Geometry(paths=(self.tails, self.heads, self.lengths / self._diameter))
 
@@ -154,8 +153,7 @@ class Graph(LabelledSpace):
         result = self._from(starts)
         return np.asarray(result if columns is None else result[:, self._ids(columns)]) / self._diameter
 
-    @property
-    def distance_error(self) -> float:
+    def _distance_error(self) -> float:
         """A path's length is a sum of at most as many lengths as there are nodes."""
         return max(DISTANCE_ERROR, (self.size + 4) * 2.0**-52)
 

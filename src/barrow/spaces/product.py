@@ -128,13 +128,11 @@ class Product(Space):
         total = sum(float(w) * part.snapping_upper for w, part in zip(self.weights, self.parts, strict=True))
         return float(total) * (1.0 + 2.0**-40)
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """A weighted sum."""
         return Geometry(parts=tuple(zip(self.parts, self.weights, strict=True)))
 
-    @property
-    def distance_error(self) -> float:
+    def _distance_error(self) -> float:
         """The largest error of a part."""
         return max(part.distance_error for part in self.parts) + 2.0**-48
 
@@ -148,8 +146,7 @@ class Product(Space):
         ]
         return min(gaps, default=1.0) * (1.0 - 2.0**-40)
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """The parts' metrics, each with what a unit of it counts: equal for products that differ in grids only."""
         rates = [f"{exact_text(w / Fraction(p.diameter))} {p.metric_name}" for p, w in self.geometry.parts]
         return f"{self.kind} {' + '.join(rates)}"

@@ -62,8 +62,7 @@ class Scale(Line):
         """The table of answers."""
         return Labels(self.answers.known)
 
-    @property
-    def metric_name(self) -> str:
+    def _metric_name(self) -> str:
         """That of this scale alone: steps of other answers are other steps."""
         return f"{self.kind} {self.digest}"
 

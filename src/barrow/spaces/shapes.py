@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
-
 import numpy as np
 
 from barrow.numerics.places import Places
@@ -11,13 +9,14 @@ from barrow.spaces.circle import Circle
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.hexagons import Hexagons
+from barrow.spaces.inherited import ByDistance
 from barrow.spaces.line import Line
 from barrow.spaces.space import Floats, Space
 
 Corners = tuple[Floats, Floats]
 
 
-@singledispatch
+@ByDistance
 def cell_corners(space: Space) -> Corners | None:
     """The lower and the upper corner around every item's cell, in the coordinates of its places; a row each.
 
@@ -62,7 +61,7 @@ def _(space: Hexagons) -> Corners:
     return np.array([c.min(axis=0) for c in space.rings]), np.array([c.max(axis=0) for c in space.rings])
 
 
-@singledispatch
+@ByDistance
 def cell_places(space: Space) -> Places | None:
     """The cells of all items on a map of the Earth; None for spaces elsewhere.
 

@@ -23,7 +23,7 @@ from barrow.errors import DataError, ParameterError
 from barrow.numerics import digest_of
 from barrow.spaces.checks import Written, build, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids
-from barrow.spaces.inherited import lose_formulas
+from barrow.spaces.inherited import check_bounds, states
 from barrow.spaces.records import Formula, Labels, Reads
 
 if TYPE_CHECKING:
@@ -119,6 +119,10 @@ class Space(ABC):
         >>> Line(0, 100, unit="years", step=1).metric_name, Earth(cell=50).metric_name == Earth(cell=20).metric_name
         ('line years', True)
         """
+        own = states(type(self), "_metric_name")
+        return self._metric_name() if own else Space._metric_name(self)
+
+    def _metric_name(self) -> str:
         return f"{self.kind} {self.digest}"
 
     @property
@@ -133,6 +137,11 @@ class Space(ABC):
 
     @cached_property
     def geometry(self) -> Geometry:
+        """What closed forms may know of it; nothing where a class overrides the distance and does not state it anew."""
+        check_bounds(type(self))
+        return self._geometry() if states(type(self), "_geometry") else Geometry()
+
+    def _geometry(self) -> Geometry:
         """What closed forms may know of it; by default nothing, so that all pairs of items are visited."""
         return Geometry()
 
@@ -146,9 +155,12 @@ class Space(ABC):
     def least_distance_lower(self) -> float:
         """A lower bound, tight or nearly so, on the distance of two different items."""
 
-    @property
+    @cached_property
     def distance_error(self) -> float:
         """The relative error of computed distances; larger only where short edges hang deep in a tree."""
+        return self._distance_error() if states(type(self), "_distance_error") else DISTANCE_ERROR
+
+    def _distance_error(self) -> float:
         return DISTANCE_ERROR
 
     # What follows from these.
@@ -277,7 +289,9 @@ class Space(ABC):
         known = self.__dict__.setdefault("_graphs", {})
         key = repr(spacing)
         if key not in known:
-            known[key] = self._graph(spacing)
+            check_bounds(type(self))
+            own = states(type(self), "_graph")
+            known[key] = self._graph(spacing) if own else Space._graph(self, spacing)
             object.__setattr__(known[key], "proved_for", self)
         graph: NeighbourGraph = known[key]
         return graph
@@ -307,11 +321,6 @@ class Space(ABC):
         True
         """
         return digest_of(without_names(self.to_spec()))
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """What another package gives another distance loses what rests on that of its parent."""
-        super().__init_subclass__(**options)
-        lose_formulas(cls, Space)
 
     def __repr__(self) -> str:
         text = ", ".join(f"{name}={_shown(value)}" for name, value in self._arguments().items() if value != "")

@@ -131,8 +131,7 @@ class Tree(LabelledSpace):
             LabelIndex(paths, "paths")
         return cls(list(edges.values()), unit=unit, default=default)
 
-    @cached_property
-    def geometry(self) -> Geometry:
+    def _geometry(self) -> Geometry:
         """One edge above every node but the root."""
         scale, lengths = Fraction(self._diameter), self.lengths
         tree = TreeEdges(
@@ -183,8 +182,7 @@ class Tree(LabelledSpace):
         apart = (self._depth[a] - meet) + (self._depth[b] - meet)
         return np.where(gap > 0, np.minimum(apart / self._diameter, 1.0), 0.0)
 
-    @cached_property
-    def distance_error(self) -> float:
+    def _distance_error(self) -> float:
         """Depths are sums of up to h lengths, and a short distance is a small difference of large depths."""
         children, root = _children(self.edges)
         hops, level = 0, [root]
