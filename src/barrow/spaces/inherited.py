@@ -67,7 +67,7 @@ class ByDistance(Generic[P, T]):
 
     def register(self, function: F) -> F:
         """Adds what is done for the class that the first argument is annotated with."""
-        self._by_kind.register(function)
+        self._by_kind.register(function)  # type: ignore[arg-type]  # it gives T, for another class of space
         return function
 
     def __call__(self, space: object, *more: P.args, **named: P.kwargs) -> T:
