@@ -8,8 +8,8 @@ import pytest
 import barrow as bw
 from barrow.queries.tables import function
 from barrow.spaces import Circle, Earth, Line, Space, Tree
+from barrow.spaces.geometry import of_one_distance
 from barrow.spaces.grids import coarser
-from barrow.spaces.inherited import of_one_distance
 from barrow.spaces.nearness import distances_from, keeps_near
 from barrow.transport import emd
 

@@ -1,7 +1,8 @@
 """What closed forms ask of a space. A space that answers none of it still works: then all pairs of items are visited.
 
 Constants, noise, decoders and randomisers look here and never at the class of a space, so that a new one with the same
-geometry has their formulas for nothing.
+geometry has their formulas for nothing. A class of another package that overrides ``_distance`` keeps nothing of its
+parents that rests on distances; kinds that are built in are written with their parents in sight.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, cast
+from functools import cache, cached_property, lru_cache, singledispatch, update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,11 @@ Box = tuple[float, float, float, float]
 """South, west, north and east, in degrees."""
 Pairs = tuple[Ids, Ids, int, Floats]
 """Tails, heads, the number of nodes, and lengths."""
+BOUNDS = ("least_distance_lower", "snapping_upper")
+"""What a class must state that states its own distance."""
+P = ParamSpec("P")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., object])
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,3 +214,63 @@ def masses_below(values: Floats, starts: Ids, ends: Ids) -> Floats:
     running = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
     np.cumsum(values, axis=-1, out=running[..., 1:])
     return np.asarray(running[..., ends] - running[..., starts])
+
+
+@cache
+def of_one_distance(kind: type) -> tuple[type, ...]:
+    """The classes, from ``kind`` upward, that speak of its distance: up to the one that overrides it.
+
+    >>> from barrow.spaces import Line, Space
+    >>> roots = type("Roots", (Line,), {"_distance": lambda self, a, b: abs(a - b) ** 0.5, "__module__": "roots"})
+    >>> Space in of_one_distance(Line), of_one_distance(roots) == (roots,)
+    (True, True)
+    """
+    classes = kind.__mro__
+    for i, each in enumerate(classes):
+        if "_distance" in vars(each) and each.__module__.partition(".")[0] != "barrow":
+            return classes[: i + 1]
+    return classes
+
+
+@cache
+def states(kind: type, name: str) -> bool:
+    """Whether one of these classes has ``name``."""
+    return any(name in vars(each) for each in of_one_distance(kind))
+
+
+@cache
+def check_bounds(kind: type) -> None:
+    """Refuses a class with a distance of its own and the bounds of a parent's."""
+    for name in BOUNDS:
+        above = next(each for each in kind.__mro__ if name in vars(each))
+        if not states(kind, name) and above.__name__ != "Space":  # what holds of every space may stay
+            raise ParameterError(
+                f"The space {kind.__name__} has a distance of its own and the {name} of {above.__name__}.",
+                allowed="a class that states its own bounds where it states its own distance",
+                fix=f"def {name}(self) -> float: … as a property of {kind.__name__}",
+            )
+
+
+class ByDistance(Generic[P, T]):
+    """A function of a space, by its class, as :func:`functools.singledispatch` does it among classes of one distance.
+
+    >>> from barrow.spaces.nearness import distances_from
+    >>> isinstance(distances_from, ByDistance)
+    True
+    """
+
+    def __init__(self, function: Callable[Concatenate[Any, P], T]) -> None:
+        self._by_kind = singledispatch(function)  # which has the function itself for object
+        update_wrapper(self, function)
+
+    def register(self, function: F) -> F:
+        """Adds what is done for the class that the first argument is annotated with."""
+        self._by_kind.register(function)  # type: ignore[arg-type]  # it gives T, for another class of space
+        return function
+
+    def __call__(self, space: object, *more: P.args, **named: P.kwargs) -> T:
+        """What is done for the nearest class that speaks of the space's distance."""
+        known = self._by_kind.registry
+        kind: type = type(space)
+        kind = next((each for each in of_one_distance(kind) if each in known), object)
+        return known[kind](space, *more, **named)

@@ -14,8 +14,8 @@ from barrow.spaces.augmented import AugmentedSpace, NoRecords
 from barrow.spaces.circle import Circle
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
+from barrow.spaces.geometry import ByDistance
 from barrow.spaces.hexagons import Hexagons
-from barrow.spaces.inherited import ByDistance
 from barrow.spaces.lattices import mean_to_middle
 from barrow.spaces.line import Line
 from barrow.spaces.product import Product

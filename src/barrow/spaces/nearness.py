@@ -14,8 +14,7 @@ from barrow.spaces.circle import Circle
 from barrow.spaces.elsewhere import Elsewhere
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
-from barrow.spaces.geometry import Pairs
-from barrow.spaces.inherited import ByDistance
+from barrow.spaces.geometry import ByDistance, Pairs
 from barrow.spaces.line import Line
 from barrow.spaces.neighbours import near_pairs as pairs_of_points
 from barrow.spaces.network import Graph

@@ -8,8 +8,8 @@ from barrow.numerics.places import Places
 from barrow.spaces.circle import Circle
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
+from barrow.spaces.geometry import ByDistance
 from barrow.spaces.hexagons import Hexagons
-from barrow.spaces.inherited import ByDistance
 from barrow.spaces.line import Line
 from barrow.spaces.space import Floats, Space
 

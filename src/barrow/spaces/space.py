@@ -22,8 +22,7 @@ from numpy.typing import ArrayLike
 from barrow.errors import DataError, ParameterError
 from barrow.numerics import digest_of
 from barrow.spaces.checks import Written, build, without_names
-from barrow.spaces.geometry import Floats, Geometry, Ids
-from barrow.spaces.inherited import check_bounds, states
+from barrow.spaces.geometry import Floats, Geometry, Ids, check_bounds, states
 from barrow.spaces.records import Formula, Labels, Reads
 
 if TYPE_CHECKING:
