@@ -15,6 +15,8 @@ from barrow.errors import ParameterError
 SUITE = (0x0020, 0x0001, 0x0001)
 """The ids of KEM, KDF and AEAD in the registry of RFC 9180."""
 PLAIN_BYTES, SEALED_BYTES = 16, 64
+SEALING_BYTES = 48
+"""How many bytes more a sealed message has than what is in it."""
 _SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_128_GCM)
 _FIRST = bytes([1]) + bytes(11)
 
@@ -31,9 +33,22 @@ def plain_of(value: int) -> bytes:
     return _FIRST + value.to_bytes(4, "big")
 
 
+def seal_bytes(info: bytes, key: bytes, plain: bytes) -> bytes:
+    """Bytes, encrypted for the owner of a key: 48 more than they are."""
+    return _SUITE.encrypt(plain, X25519PublicKey.from_public_bytes(key), info=info)
+
+
+def open_bytes(info: bytes, key: X25519PrivateKey, sealed: bytes) -> bytes | None:
+    """What was encrypted; None where the key or ``info`` is another one, or it was damaged."""
+    try:
+        return bytes(_SUITE.decrypt(sealed, key, info=info))
+    except (InvalidTag, ValueError):  # another key, another card, or damage: nobody can say which
+        return None
+
+
 def seal(card: str, key: bytes, value: int) -> bytes:
     """One value, encrypted for the analyser: 64 bytes."""
-    return _SUITE.encrypt(plain_of(value), X25519PublicKey.from_public_bytes(key), info=info_of(card))
+    return seal_bytes(info_of(card), key, plain_of(value))
 
 
 class Opener:
@@ -46,9 +61,8 @@ class Opener:
         """The value; or why there is none: ``"wrong size"``, ``"cannot be opened"``, ``"malformed"``."""
         if len(sealed) != SEALED_BYTES:
             return "wrong size"
-        try:
-            plain = _SUITE.decrypt(sealed, self._key, info=self._info)
-        except (InvalidTag, ValueError):  # another key, another card, or damage: nobody can say which
+        plain = open_bytes(self._info, self._key, sealed)
+        if plain is None:
             return "cannot be opened"
         value = int.from_bytes(plain[12:], "big")
         return value if plain == plain_of(value) and value < self._kinds else "malformed"

@@ -1,0 +1,110 @@
+"""What a card fixes for a secure sum: the circuit and its proofs, the aggregators' keys, who is let in, the noise."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from barrow.collect.admission import Gate
+from barrow.collect.keys import ANOTHER, ELSEWHERE
+from barrow.collect.prio3 import Prio3
+from barrow.collect.tokens import random_bytes
+from barrow.errors import ParameterError
+from barrow.ledger.keys import private_text, write_private
+
+VERIFY_KEY = 32
+"""Bytes of the key that aggregators share and clients never see."""
+
+
+@dataclass(frozen=True)
+class SumTask:
+    """Everything about a card that clients and aggregators of a secure sum need.
+
+    Attributes:
+        card: The card's digest.
+        prio3: How reports are shared and proved; bound to the card.
+        keys: The aggregators' public keys, the leader's first.
+        verify: The digest of the aggregators' common key.
+        gate: Who is let in.
+        draw_noise: Draws one aggregator's noise, an integer for each entry.
+        people: How many reports there may be.
+        expires: Until when reports are taken.
+    """
+
+    card: str
+    prio3: Prio3
+    keys: tuple[bytes, ...]
+    verify: str
+    gate: Gate
+    draw_noise: Callable[[], Sequence[int]]
+    people: int
+    expires: float
+
+    @property
+    def fewest(self) -> int:
+        """How few reports an aggregator closes with unless its operator says otherwise.
+
+        100, or all where fewer are planned, and a tenth of what is planned: not for privacy, which fewer do not
+        weaken, but because the answer would be mostly noise, and its number of people is published.
+        """
+        return max(min(100, self.people), -(-self.people // 10))
+
+
+def role_name(index: int) -> str:
+    """What an aggregator is called: leader, helper, helper2, and so on.
+
+    >>> [role_name(index) for index in range(3)]
+    ['leader', 'helper', 'helper2']
+    """
+    return "leader" if index == 0 else f"helper{'' if index == 1 else index}"
+
+
+def role_index(name: str, aggregators: int) -> int:
+    """Which aggregator has this name.
+
+    >>> role_index("helper", 2)
+    1
+    """
+    names = [role_name(index) for index in range(aggregators)]
+    if name not in names:
+        raise ParameterError(
+            f"This card has no aggregator {name!r}.", allowed=", ".join(names), fix=f"--role {names[1]}"
+        )
+    return names.index(name)
+
+
+def verify_digest(key: bytes) -> str:
+    """How a card names the aggregators' common key, which it must not tell."""
+    return "sha256:" + hashlib.sha256(b"barrow verify key 1 " + key).hexdigest()
+
+
+def verify_file(folder: str | os.PathLike[str], digest: str) -> Path:
+    """Where the aggregators' common key of a card is kept."""
+    return Path(folder) / f"verify-{digest[7:23]}.key"
+
+
+def new_verify_key(folder: str | os.PathLike[str]) -> str:
+    """A new common key in a folder, and its digest; every aggregator gets a copy of the file, and nobody else."""
+    key = random_bytes(VERIFY_KEY)
+    digest = verify_digest(key)
+    write_private(verify_file(folder, digest), key.hex().encode() + b"\n", fix=ANOTHER)
+    return digest
+
+
+def read_verify_key(folder: str | os.PathLike[str], digest: str) -> bytes:
+    """The common key that a card names."""
+    allowed = "the key that was made with the card; its author has it"
+    place = verify_file(folder, digest)
+    text = private_text(place, allowed=allowed, fix=ELSEWHERE)
+    try:
+        key = bytes.fromhex(text.decode("ascii", "replace").strip())
+    except ValueError:
+        key = b""
+    if len(key) != VERIFY_KEY or verify_digest(key) != digest:
+        raise ParameterError(
+            f"The key {str(place)!r} is not the one that the card names.", allowed=allowed, fix="copy it again"
+        )
+    return key
