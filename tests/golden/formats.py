@@ -21,7 +21,18 @@ import barrow as bw
 from barrow.collect.batches import _VERSION as SEALED_VERSION
 from barrow.collect.card_form import CARD_VERSION
 from barrow.collect.client_budget import _VERSION as WALLET_VERSION
-from barrow.ledger import Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger import (
+    Approval,
+    Approver,
+    Ledger,
+    PromiseLimit,
+    Promises,
+    ProposedRelease,
+    Quorum,
+    SpaceRef,
+    release_digest,
+)
+from barrow.ledger.approvals import APPROVAL_VERSION
 from barrow.ledger.published import VERSION as HEAD_VERSION
 from barrow.ledger.state import RECORD_VERSION, make_row
 from barrow.local.client import SURVEY_VERSION
@@ -32,14 +43,15 @@ from barrow.promises.events import EVENT_VERSION
 from barrow.promises.periods import Calendar, Period, Window
 from barrow.questions.statement import LedgerEntry, SoFar
 from barrow.spaces import NoRecords
-from barrow.study.about import About
+from barrow.study.about import ALL, About
 from barrow.study.data import read
-from barrow.study.parts import plan_parts, with_parts
+from barrow.study.parts import Series, plan_parts, with_parts
+from barrow.study.proposal import PROPOSAL_VERSION, propose
 from barrow.study.prose import explain, statement_text
 from barrow.study.release import parameters_of
 from barrow.study.statement import STATEMENT_VERSION, make_statement
 from tests.fuzz.forgeries import KINDS
-from tests.ledger.helpers import Clock
+from tests.ledger.helpers import Clock, signing_key
 from tests.study.test_schemas import EXAMPLES
 
 FOLDER = Path(__file__).parent / "files"
@@ -64,6 +76,8 @@ def versions() -> str:
             "ledger record": RECORD_VERSION, "statement": STATEMENT_VERSION, "event": EVENT_VERSION,
             "signed head": HEAD_VERSION, "card": CARD_VERSION, "survey": SURVEY_VERSION, "report": REPORT_VERSION,
             "batch": BATCH_VERSION, "sealed batch": SEALED_VERSION, "memory": MEMORY_VERSION, "wallet": WALLET_VERSION,
+            "approval": APPROVAL_VERSION,
+            "proposal": PROPOSAL_VERSION,
         }
     )  # fmt: skip
 
@@ -130,17 +144,34 @@ def write_ledger(place: Path) -> None:
     clock = Clock(2026, 10, 15)
     with tempfile.TemporaryDirectory() as name:
         path = Path(name)
-        ledger = Ledger.create(path / "ages.ledger", _monthly(study), clock=clock)
+        keys = {name: signing_key(number) for number, name in enumerate(("ana", "bo"), 1)}
+        quorum = Quorum([Approver(name, key.public) for name, key in keys.items()], 2)
+        ledger = Ledger.create(path / "ages.ledger", _monthly(study), clock=clock, approval=quorum)
+        proposal = propose([(Series(study, study.question(text), [ALL]), ALL)], ledger=ledger, now=clock())
+        for name, key in keys.items():
+            ledger.accept(proposal.approve(by=name, key=key, now=clock()))
         study.release(text, ledger=ledger, out=path / "mean")
         plan, october = study.plan(text), Window((Period.parse("2026-10"),))
-        paid = {
-            key: ledger.reserve(
-                key=key, what=plan.description, event=plan.event, guarantee=plan.guarantee,
-                space=SpaceRef.of(plan.terms.space), dataset="ages", users=3, parameters={"key": key}, resumable=True,
-                reads=reads, groups={"region": (region,)},
-            )
+        wanted: dict[str, dict[str, Any]] = {
+            key: {
+                "event": plan.event, "guarantee": plan.guarantee, "space": SpaceRef.of(plan.terms.space),
+                "dataset": "ages", "users": 3, "parameters": {"key": key}, "reads": reads,
+                "groups": {"region": (region,)},
+            }
             for key, reads, region in (("given up", october, "north"), ("resumed", None, "south"))
         }  # fmt: skip
+        asked = [release_digest(ledger.proposed(**paid)) for paid in wanted.values()]
+        named = [ProposedRelease(key, [], digest) for key, digest in zip(wanted, asked, strict=True)]
+        times = {"expires": "2026-12-31T23:59:59Z", "signed": "2026-10-15T00:00:00Z"}
+        for name, key in keys.items():
+            ledger.accept(Approval.sign(ledger.name, "sha256:" + "0" * 64, named, by=name, key=key, **times))
+        paid = {
+            key: ledger.reserve(key=key, what=plan.description, resumable=True, **asked)
+            for key, asked in wanted.items()
+        }
+        ledger.freeze("golden", by="ana", key=keys["ana"])
+        for name, key in keys.items():
+            ledger.unfreeze(by=name, key=key)
         ledger.abandon(paid["given up"])
         ledger.resume("resumed", {"key": "resumed"}, folder="elsewhere")
         tighter = study.replace(promises=["all, 5 years, 3.9"])

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from barrow.ledger import Budget, CorruptLedgerError, Ledger, Reservation, SpaceRef
+from barrow.ledger import Budget, CorruptLedgerError, Ledger, Reservation, SigningKey, SpaceRef
 from barrow.ledger.store import Other, Row
 from barrow.promises import Emd, Guarantee, PureRelease
 
@@ -38,6 +38,13 @@ def pay(ledger: Ledger, key: str, alpha: Any, delta: Any = 0, **options: Any) ->
         "users": 1083,
     }
     return ledger.reserve(**{**given, **options})
+
+
+def signing_key(number: int) -> SigningKey:
+    """Always the same key for a number, so that golden files stay as they are."""
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    return SigningKey(Ed25519PrivateKey.from_private_bytes(bytes([number]) * 32))
 
 
 class Clock:

@@ -27,6 +27,7 @@ from barrow.ledger import (
 )
 from barrow.ledger.ledger import first_row
 from barrow.ledger.store import Row
+from tests.ledger.approval_suite import ApprovalSuite
 from tests.ledger.helpers import OUTPUTS, budget, pay
 from tests.ledger.store_suite import StoreSuite
 from tests.ledger.test_promises import budget as promises
@@ -59,6 +60,18 @@ def sql(server: Cluster, *statements: str) -> None:
     with psycopg.connect(server.conninfo, autocommit=True) as connection:
         for statement in statements:
             connection.execute(statement)  # type: ignore[arg-type]
+
+
+class TestPostgresApproval(ApprovalSuite):
+    @pytest.fixture(autouse=True)
+    def _server(self, url: str) -> None:
+        self.url = url
+
+    def make(self, tmp_path: Any, rows: list[Row]) -> PostgresStore:
+        return PostgresStore.create(self.url, rows)
+
+    def again(self, store: PostgresStore) -> PostgresStore:
+        return PostgresStore(self.url)
 
 
 class TestPostgresStore(StoreSuite):

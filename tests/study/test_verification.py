@@ -129,7 +129,7 @@ def test_a_planted_verifier_that_believes_the_statement_is_caught(case):
     assert len(missed) > 40
 
 
-@pytest.mark.parametrize("version", [*range(-1, STATEMENT_VERSION), STATEMENT_VERSION + 1, 10**9])
+@pytest.mark.parametrize("version", [-1, 0, STATEMENT_VERSION + 1, 10**9])
 def test_a_statement_that_calls_itself_another_version_is_not_believed(case, version):
     """Forged people, epsilon and text passed as version 1."""
     statement = {**case.data, "statement": version, "people": 10**6}

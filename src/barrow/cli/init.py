@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from barrow.cli.approvers import approver_options, quorum_of
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import (
@@ -43,9 +44,18 @@ _CATALOGUE = (
 @question_options
 @click.option("--ledger", type=click.Path(), help="The data set's ledger; DATASET.ledger by default.")
 @click.option("--anchor", type=click.Path(), help="A file, on another disk at best, that holds the ledger's head.")
+@approver_options
 @output_options
 def init(
-    records: str | None, file: str, ledger: str | None, anchor: str | None, as_json: bool, quiet: bool, **flags: Any
+    records: str | None,
+    file: str,
+    ledger: str | None,
+    anchor: str | None,
+    approvers: tuple[str, ...],
+    need: int | None,
+    as_json: bool,
+    quiet: bool,
+    **flags: Any,
 ) -> None:
     """Write a study and create the ledger of its data set, or join the existing one.
 
@@ -62,6 +72,7 @@ def init(
         raise ParameterError(
             f"The file {file!r} exists.", allowed="a new file", fix="--study other.toml, or remove it first"
         )
+    approval = quorum_of(approvers, need)
     if records is not None:
         flags["source"] = records
     if sys.stdin.isatty() and not (as_json or quiet):
@@ -77,13 +88,15 @@ def init(
     study = study.replace(ledger=place)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
-    state = Ledger.join(place, study, anchor=anchor)
+    state = Ledger.join(place, study, anchor=anchor, approval=approval)
     study.write(file)
     told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
     grids = None if study.grids is None else study.grids.to_json()
     lines = [] if study.grids is None else list(study.grids.lines())
     lines.append(f"Wrote {file} and {'joined' if state.head().length > 1 else 'made'} the ledger {place}.")
-    lines.append("Next: barrow plan, then barrow release" + ("" if study.calendar is None else " --period last"))
+    release = "barrow release" + ("" if study.calendar is None else " --period last")
+    then = f"barrow propose, then {release} when it is approved" if state.governed else release
+    lines.append(f"Next: barrow plan, then {then}")
     tell(as_json, quiet, {**told, "budget": state.budget.to_json(), "grids": grids}, file, *lines)
 
 

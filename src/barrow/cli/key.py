@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from barrow.cli.main import tell
 from barrow.cli.study_options import output_options
-from barrow.ledger import SigningKey
+from barrow.errors import ParameterError
+from barrow.ledger import Approver, SigningKey
 
 
 @click.group()
 def key() -> None:
-    """Create a signing key, or show its fingerprint.
+    """Create a signing key, show its fingerprint, or write its public half.
 
     Example:  barrow key new owner.key
     """
@@ -37,6 +40,37 @@ def show(file: str, as_json: bool, quiet: bool) -> None:
     Example:  barrow key show owner.key
     """
     _tell(SigningKey.read(file), file, as_json, quiet)
+
+
+@key.command(short_help="Write a key's public half, for a ledger's list of approvers.")
+@click.argument("file", type=click.Path())
+@click.option("--name", required=True, help="The approver's name, as ledgers and statements will say it.")
+@click.option("--out", type=click.Path(path_type=Path), help="A new file.  [default: NAME.pub]")
+@output_options
+def public(file: str, name: str, out: Path | None, as_json: bool, quiet: bool) -> None:
+    """Write the public half of the key in FILE, with a name: whoever makes a ledger lists it under --approvers.
+
+    Example:  barrow key public ana.key --name ana --out ana.pub
+    """
+    approver = Approver(name, SigningKey.read(file).public)
+    place = out or Path(f"{name}.pub")
+    write_new(place, approver.content, "--out another.pub")
+    told = {"out": str(place), "name": name, "fingerprint": approver.fingerprint}
+    words = f"Wrote {place}: give it to whoever makes the ledger, and tell them the fingerprint another way."
+    tell(as_json, quiet, told, str(place), words, f"Its fingerprint: {approver.fingerprint}")
+
+
+def write_new(place: Path, content: bytes, fix: str) -> None:
+    """Write a new file; refused where there is one."""
+    try:
+        with place.open("xb") as file:
+            file.write(content)
+    except OSError as error:
+        raise ParameterError(
+            f"The file {str(place)!r} cannot be written: {error.strerror}.",
+            allowed="a new file in a folder that you may write to",
+            fix=fix,
+        ) from None
 
 
 def _tell(key: SigningKey, file: str, as_json: bool, quiet: bool, *lines: str) -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import click
 from rich.table import Table
 
+from barrow.cli.approvers import accept, approver_options, freeze, known_ledger, quorum_of, unfreeze
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
 from barrow.cli.screen import Screen
-from barrow.cli.study_options import DEFAULT, output_options
+from barrow.cli.study_options import output_options
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, ChainHead, Ledger, PromiseLimit, Promises, price_together
@@ -28,33 +29,16 @@ from barrow.study import read_study
 _FILE = click.argument("file")
 
 
-def _of_study(context: click.Context, parameter: click.Parameter, file: str | None) -> str:
-    """The ledger named, or that of the study in this folder."""
-    if file is not None:
-        return file
-    if not Path(DEFAULT).is_file():
-        raise ParameterError(
-            f"No ledger is named, and there is no {DEFAULT} in this folder.",
-            allowed="the file or the address of a ledger",
-            fix=f"{context.command_path} visits.ledger",
-        )
-    named = read_study(DEFAULT).ledger
-    if named is None:
-        raise ParameterError(
-            f"{DEFAULT} names no ledger.", allowed="ledger = … in it", fix=f"{context.command_path} visits.ledger"
-        )
-    return str(named)
-
-
-_KNOWN = click.argument("file", required=False, metavar="[LEDGER]", callback=_of_study)
-
-
 @click.group()
 def ledger() -> None:
     """Create and read the ledger: what a data set may spend, and has spent.
 
     Example:  barrow ledger show nyc.ledger
     """
+
+
+for _command in (accept, freeze, unfreeze):
+    ledger.add_command(_command)
 
 
 @ledger.command(short_help="Make a budget for a study.")
@@ -82,27 +66,37 @@ def ledger() -> None:
 @click.option("--user-delta", default="0", show_default=True, help="The delta of that budget.")
 @click.option("--anchor", type=click.Path(path_type=Path), help="Keep the newest head in this file as well.")
 @click.option("--tighten", is_flag=True, help="Add the study's promises to a ledger that has fewer, for good.")
+@approver_options
 @output_options
-def init(file: str, anchor: Path | None, tighten: bool, as_json: bool, quiet: bool, **options: Any) -> None:
+def init(
+    file: str,
+    anchor: Path | None,
+    tighten: bool,
+    approvers: tuple[str, ...],
+    need: int | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> None:
     """Make FILE (or postgresql://…?ledger=NAME), the budget of the study's data set, or join it.
 
     The budget is the study's promises, or --alpha for one space, or --epsilon with --radius.
 
     Example:  barrow ledger init nyc.ledger --study study.toml --anchor /media/usb/nyc.anchor
     """
-    budget = _budget(**options)
+    budget, approval = _budget(**options), quorum_of(approvers, need)
     known = Ledger.exists(file)
     if budget.promises:
-        ledger = Ledger.join(file, budget, tighten=tighten, anchor=anchor)
+        ledger = Ledger.join(file, budget, tighten=tighten, anchor=anchor, approval=approval)
     else:
-        ledger = Ledger.create(file, budget, anchor=anchor)
+        ledger = Ledger.create(file, budget, anchor=anchor, approval=approval)
     data = {"ledger": file, "budget": ledger.budget.to_json(), "head": _head(ledger.head())}
     shown = ledger.overview()
     tell(as_json, quiet, data, None, f"{'Joined' if known else 'Made'} {file}.", shown.title, *shown.sentences())
 
 
 @ledger.command(short_help="Show what was spent and what is left.")
-@_KNOWN
+@known_ledger
 @click.option("--who", is_flag=True, help="Show what each analyst spent.")
 @click.option("--by-question", is_flag=True, help="Show what each question cost.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print one line for each payment, for spreadsheets.")
@@ -157,7 +151,7 @@ def _page(shown: Any, file: str) -> Any:
 
 
 @ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere, or publish it signed.")
-@_KNOWN
+@known_ledger
 @click.option(
     "--publish", is_flag=True, help="Write the head, signed, for whoever checks a release without the ledger."
 )
@@ -230,7 +224,7 @@ def adopt(file: str, target: Path, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(short_help="Check that nothing was changed or cut off.")
-@_KNOWN
+@known_ledger
 @click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
 @output_options
 def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
@@ -254,7 +248,7 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command(short_help="Print the whole chain as JSON.")
-@_KNOWN
+@known_ledger
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
 def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
@@ -279,7 +273,7 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
 
 
 @ledger.command("price", short_help="Compute the price of all releases together.")
-@_KNOWN
+@known_ledger
 @click.option("--delta", help="The total delta; by default the budget's.")
 @output_options
 def price_anew(file: str, delta: str | None, as_json: bool, quiet: bool) -> None:

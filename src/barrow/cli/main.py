@@ -25,6 +25,8 @@ _COMMANDS = {
     "plan": ("barrow.cli.plan", "Show the accuracy and the cost of a release before it is made."),
     "compare": ("barrow.cli.compare", "Compare all mechanisms with ordinary user-level DP."),
     "release": ("barrow.cli.release", "Release an answer, with a statement."),
+    "propose": ("barrow.cli.propose", "Write releases as a proposal, for a ledger with approvers."),
+    "approve": ("barrow.cli.approve", "Read, check and sign a proposal."),
     "check": ("barrow.cli.check", "Find records that a release would refuse (private output)."),
     "explain": ("barrow.cli.explain", "Explain step by step how a release was made."),
     "sample": ("barrow.cli.sample", "Draw synthetic records from a finished release, at no cost."),
@@ -43,7 +45,7 @@ _COMMANDS = {
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 
 
-_OTHERS = ("explain", "report", "verify", "local", "collect")
+_OTHERS = ("explain", "report", "verify", "local", "collect", "approve")
 """Sub-commands that read what other people wrote; all others run a person's own study, and load its plug-ins."""
 
 

@@ -6,6 +6,7 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.ledger.anchors import Anchor
+    from barrow.ledger.approvals import Approval, Approver, ProposedRelease, Quorum, release_digest
     from barrow.ledger.budget import Amount, Budget, SpaceRef, budget_from_json
     from barrow.ledger.charges import (
         COMPOSERS,
@@ -20,10 +21,12 @@ if TYPE_CHECKING:
         AlreadyPaidError,
         CorruptLedgerError,
         ForeignLedgerError,
+        FrozenLedgerError,
         LedgerBusyError,
         LedgerIOError,
         MissingLedgerError,
         NoAuthorityError,
+        NotApprovedError,
         NotCoveredError,
         OverBudgetError,
         TwinLedgerError,
@@ -43,10 +46,12 @@ else:
         __name__,
         {
             ".anchors": "Anchor",
+            ".approvals": "Approval Approver ProposedRelease Quorum release_digest",
             ".budget": "Amount Budget SpaceRef budget_from_json",
             ".charges": "COMPOSERS AdditiveComposer Charge Composer QuadratureComposer composer_named price_together",
-            ".errors": "AlreadyPaidError CorruptLedgerError ForeignLedgerError LedgerBusyError LedgerIOError "
-            "MissingLedgerError NoAuthorityError NotCoveredError OverBudgetError TwinLedgerError",
+            ".errors": "AlreadyPaidError CorruptLedgerError ForeignLedgerError FrozenLedgerError LedgerBusyError "
+            "LedgerIOError MissingLedgerError NoAuthorityError NotApprovedError NotCoveredError OverBudgetError "
+            "TwinLedgerError",
             ".keys": "SigningKey fingerprint_of read_fingerprint signed_by",
             ".ledger": "Ledger",
             ".opened": "Committed Reservation Staged Verification",

@@ -6,6 +6,8 @@ The tree::
     ├── OverBudgetError     what is asked does not fit: Requested / Remaining / Difference and what would fit
     ├── AlreadyPaidError    the key of this release was used before: no fresh noise for an old payment
     ├── NotCoveredError     the budget is about another space, data set, number of users or definition
+    ├── NotApprovedError    too few of the ledger's approvers have signed this release
+    ├── FrozenLedgerError   an approver stopped all releases
     ├── NoAuthorityError    this object may not spend: it was forked, pickled, closed, or failed before
     ├── MissingLedgerError  there is no such file, or no way to make one
     ├── ForeignLedgerError  the file is not a ledger, or was written by a newer version
@@ -177,6 +179,22 @@ class NoAuthorityError(LedgerError):
     """This object may not spend: it was forked, copied, closed, or saw the disk fail.
 
     >>> issubclass(NoAuthorityError, LedgerError)
+    True
+    """
+
+
+class NotApprovedError(LedgerError):
+    """Too few of the ledger's approvers have signed this very release, or what they signed is over or used up.
+
+    >>> issubclass(NotApprovedError, LedgerError)
+    True
+    """
+
+
+class FrozenLedgerError(LedgerError):
+    """An approver stopped all releases; enough of them together let them go on.
+
+    >>> issubclass(FrozenLedgerError, LedgerError)
     True
     """
 

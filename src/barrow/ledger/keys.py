@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import hashlib
 import os
 import re
@@ -179,3 +181,23 @@ def read_fingerprint(text: str) -> str:
             fix="copy it from where the owner publishes it; theirs is printed by: barrow key show owner.key",
         )
     return f"sha256:{result[1]}"
+
+
+def to_base64(data: bytes) -> str:
+    """Bytes as text for web addresses and JSON, without padding.
+
+    >>> to_base64(b"abc")
+    'YWJj'
+    """
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
+
+
+def from_base64(text: str) -> bytes:
+    """The bytes of :func:`to_base64`; ValueError for anything that it would not have written."""
+    try:
+        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except (binascii.Error, UnicodeEncodeError):
+        raise ValueError(text) from None
+    if to_base64(data) != text:
+        raise ValueError(text)
+    return data

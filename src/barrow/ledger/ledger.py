@@ -14,16 +14,17 @@ from barrow._version import __version__
 from barrow.display import Displayed
 from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger.anchors import check_anchor, check_head, move_anchor
+from barrow.ledger.approvals import Quorum
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef
 from barrow.ledger.charges import Composer, groups_of, keeps_promises
 from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
+from barrow.ledger.governed import GovernedLedger
 from barrow.ledger.joining import check_joined, joined, priced_at
 from barrow.ledger.keys import SigningKey
 from barrow.ledger.opened import Clock, Verification, stamp, utc_now, whoami
 from barrow.ledger.postgres import SCHEMES, PostgresStore
 from barrow.ledger.promises import PromiseLimit
 from barrow.ledger.published import PublishedHead, marks_of
-from barrow.ledger.spending import Spender
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.state import LedgerState, Record, make_row
 from barrow.ledger.store import ChainHead, Other, Row, Store
@@ -46,7 +47,7 @@ class HasBudget(Protocol):
         """What its releases may spend."""
 
 
-class Ledger(Displayed, Spender):
+class Ledger(Displayed, GovernedLedger):
     """A budget and what was spent of it, in a store. The object may spend only in the process that opened it.
 
     Args:
@@ -94,16 +95,20 @@ class Ledger(Displayed, Spender):
         composer: Composer | None = None,
         clock: Clock | None = None,
         anchor: PathLike | None = None,
+        approval: Quorum | None = None,
     ) -> Ledger:
         """Make a ledger at ``path`` (a file, or ``postgresql://…?ledger=NAME``); refused if anything is there already.
 
         It is refused as well where another ledger of the same data set lies beside it, whatever it is called.
-        ``anchor`` names a file that holds the newest head from now on, on another disk at best.
+        ``anchor`` names a file that holds the newest head from now on, on another disk at best; ``approval`` says who
+        must agree to every release, for good.
         """
         built, path = _budget(budget), path_text(path, "The ledger")
         kind: type[PostgresStore | SqliteStore] = PostgresStore if is_url(path) else SqliteStore
         store = kind.create(
-            path, [first_row(built, clock, anchor)], unless=lambda others: refuse_second(built.dataset, others)
+            path,
+            [first_row(built, clock, anchor, approval)],
+            unless=lambda others: refuse_second(built.dataset, others),
         )
         ledger = cls(store, composer=composer, clock=clock, anchor=anchor)
         if ledger._anchor is not None:
@@ -131,6 +136,7 @@ class Ledger(Displayed, Spender):
         tighten: bool = False,
         clock: Clock | None = None,
         anchor: PathLike | None = None,
+        approval: Quorum | None = None,
     ) -> Ledger:
         """The ledger at ``path`` for a study with ``budget``: made if there is none, else joined.
 
@@ -140,6 +146,7 @@ class Ledger(Displayed, Spender):
             tighten: Let the study add promises and tighten some, for every study and for good.
             clock: The time; for tests.
             anchor: As in :class:`Ledger`.
+            approval: Who must agree to every release; of an existing ledger it must be the same.
 
         Raises:
             NotCoveredError: The study drops or loosens a promise, is about something else, or promises what the
@@ -147,8 +154,9 @@ class Ledger(Displayed, Spender):
         """
         request, path = _budget(budget), path_text(path, "The ledger")
         if not cls.exists(path):
-            return cls.create(path, request, clock=clock, anchor=anchor)
+            return cls.create(path, request, clock=clock, anchor=anchor, approval=approval)
         ledger = cls.open(path, clock=clock, anchor=anchor)
+        ledger.check_quorum(approval)
         if joined(ledger._fresh(), request, tighten=tighten) is not None:
             with ledger._appending() as work:
                 new = joined(work.state, request, tighten=tighten)
@@ -333,12 +341,15 @@ def _budget(given: Budget | HasBudget) -> Budget:
     return result
 
 
-def first_row(budget: Budget, clock: Clock | None = None, anchor: PathLike | None = None) -> Row:
+def first_row(
+    budget: Budget, clock: Clock | None = None, anchor: PathLike | None = None, approval: Quorum | None = None
+) -> Row:
     """The record that begins the chain of ``budget``."""
     when = stamp((clock or utc_now)())
     place = None if anchor is None else str(Path(anchor).absolute())
     # A name, not noise: it tells two ledgers with the same budget apart.
-    data = {"ledger": str(uuid.uuid4()), "budget": budget.to_json(), "anchor": place}
+    data: dict[str, object] = {"ledger": str(uuid.uuid4()), "budget": budget.to_json(), "anchor": place}
+    data["approval"] = None if approval is None else approval.to_json()
     return make_row(None, "init", data, when=when, who=whoami(), barrow=__version__)
 
 

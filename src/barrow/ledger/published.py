@@ -7,8 +7,6 @@ The format stands in docs/ledger.md, "A published head".
 
 from __future__ import annotations
 
-import base64
-import binascii
 import hashlib
 import os
 import re
@@ -22,7 +20,7 @@ from typing import Literal
 import msgspec
 
 from barrow.errors import ParameterError
-from barrow.ledger.keys import SigningKey, fingerprint_of, signed_by
+from barrow.ledger.keys import SigningKey, fingerprint_of, from_base64, signed_by, to_base64
 from barrow.ledger.state import Digests, LedgerState
 from barrow.ledger.store import ChainHead, fsync_folder, written
 
@@ -85,8 +83,8 @@ class PublishedHead:
         try:
             wire = msgspec.json.decode(content, type=_HeadWire)
             built = cls(
-                wire.ledger, ChainHead.parse(wire.head), wire.when, tuple(wire.releases), _unb64(wire.signer),
-                _unb64(wire.signature),
+                wire.ledger, ChainHead.parse(wire.head), wire.when, tuple(wire.releases), from_base64(wire.signer),
+                from_base64(wire.signature),
             )  # fmt: skip
             good = (
                 len(content) <= LARGEST
@@ -119,7 +117,8 @@ class PublishedHead:
     def content(self) -> bytes:
         """The file."""
         return (
-            msgspec.json.format(msgspec.json.encode({**self._signed_part, "signature": _b64(self.signature)})) + b"\n"
+            msgspec.json.format(msgspec.json.encode({**self._signed_part, "signature": to_base64(self.signature)}))
+            + b"\n"
         )
 
     @property
@@ -131,7 +130,7 @@ class PublishedHead:
             "head": str(self.head),
             "when": self.when,
             "releases": list(self.releases),
-            "signer": _b64(self.public),
+            "signer": to_base64(self.public),
         }
 
     def holds(self, digests: Digests) -> bool:
@@ -181,17 +180,3 @@ def mark(digests: Digests) -> str:
 def marks_of(done: Iterable[Digests]) -> tuple[str, ...]:
     """The marks of releases, in an order that says nothing; without a digest of its statement none can be checked."""
     return tuple(sorted({mark(digests) for digests in done if digests.statement is not None}))
-
-
-def _b64(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode("ascii")
-
-
-def _unb64(text: str) -> bytes:
-    try:
-        data = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except binascii.Error:
-        raise ValueError(text) from None
-    if _b64(data) != text:
-        raise ValueError(text)
-    return data

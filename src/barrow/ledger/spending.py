@@ -17,7 +17,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
+import msgspec
+
 from barrow.errors import ParameterError
+from barrow.ledger.approvals import release_digest
 from barrow.ledger.budget import Account, Amount, SpaceRef
 from barrow.ledger.charges import (
     AdditiveComposer,
@@ -32,8 +35,8 @@ from barrow.ledger.charges import (
 from barrow.ledger.errors import AlreadyPaidError, NotCoveredError, OverBudgetError
 from barrow.ledger.opened import Committed, OpenLedger, Reservation, Staged, refuse
 from barrow.ledger.promises import Price
-from barrow.ledger.state import Digests, LedgerState, Record, reads_to_json
-from barrow.ledger.store import digest
+from barrow.ledger.state import ASKED, Digests, LedgerState, Record, reads_to_json
+from barrow.ledger.store import canonical, digest
 from barrow.numerics import Exact
 from barrow.promises import Event, Guarantee, event_from_json
 from barrow.promises.periods import Window
@@ -64,6 +67,34 @@ class Spender(OpenLedger):
             reads=reads, groups=groups,
         )  # fmt: skip
         return self._fitting(state, charge, ref)
+
+    def proposed(
+        self,
+        *,
+        event: Event | Mapping[str, object],
+        guarantee: Guarantee,
+        space: Space | SpaceRef,
+        dataset: str,
+        users: int,
+        items: int | None = None,
+        parameters: Mapping[str, object] | None = None,
+        question: str | None = None,
+        reads: Window | None = None,
+        groups: Mapping[str, Sequence[str]] | None = None,
+    ) -> dict[str, object]:
+        """Everything about a release by whose digest approvals name it, with what :meth:`check` says it costs."""
+        charge = self.check(
+            event=event, guarantee=guarantee, space=space, dataset=dataset, users=users, items=items, reads=reads,
+            groups=groups,
+        )  # fmt: skip
+        asked = _asked(charge, guarantee, SpaceRef.of(space), items, dict(parameters or {}), question)
+        return msgspec.json.decode(canonical(asked), type=dict[str, object])
+
+    def check_approved(self, asked: Mapping[str, object]) -> None:
+        """Refuse a release, as :meth:`proposed` says it, that too few have approved; and all while it is frozen."""
+        state = self._fresh()
+        if state.consent is not None:
+            state.consent.require(release_digest(asked), self._now(state))
 
     def reserve(
         self,
@@ -123,25 +154,20 @@ class Spender(OpenLedger):
             )  # fmt: skip
             charge = self._fitting(work.state, charge, ref)
             data = {
+                **_asked(charge, guarantee, ref, items, public, question),
                 "key": key,
                 "what": what,
                 "account": charge.account,
                 "amount": {"loss": charge.amount.loss, "delta": charge.amount.delta},
-                "charges": list(charge.epsilons) or None,
-                "reads": reads_to_json(charge.reads),
-                "groups": {name: list(held) for name, held in charge.groups.items()} or None,
                 "squares": list(charge.squares) or None,
-                "event": charge.event.to_json(),
-                "guarantee": guarantee.to_json(),
-                "space": ref.to_json(),
-                "items": items,
-                "parameters": public,
                 "parameters_digest": public_digest,
                 "composer": _composer(charge) if charge.epsilons else self.composer.name,
-                "question": None if question is None else text_of(question, "question"),
                 "folder": None if folder is None else text_of(folder, "folder"),
                 "resumable": bool(resumable),
+                "approved": None,
             }
+            if work.state.consent is not None:
+                data["approved"] = work.state.consent.require(release_digest(picked(data)), work.when)
             record = work.add("reserve", data)
         return Reservation(work.state.name, record.seq, key, charge)
 
@@ -190,6 +216,8 @@ class Spender(OpenLedger):
                 return Staged(state.name, seq, key, charge, *state.staged[seq])
             if not data["resumable"] or seq in state.abandoned:
                 raise already_paid(state, key)
+            if state.consent is not None:
+                state.consent.not_frozen()
             where = None if folder is None else text_of(folder, "folder")
             earlier = state.folders(seq)
             lease = work.add("resumed", {"reserve": seq, "folder": where}).seq
@@ -237,6 +265,8 @@ class Spender(OpenLedger):
             if isinstance(paid, Staged) and paid.ledger == state.name and state.committed.get(paid.seq) == digests:
                 return next(r for r in state.records if r.kind == "commit" and r.data["reserve"] == paid.seq)
             self._mine(state, paid)
+            if state.consent is not None:
+                state.consent.not_frozen()  # what was staged stays hidden until it is lifted
             if paid.seq not in state.staged and state.records[paid.seq - 1].data["resumable"]:
                 refuse(f"The release {paid.key!r} was not staged.", "ledger.stage(reservation, outputs, statement)")
             if state.staged.get(paid.seq, digests) != digests:
@@ -320,6 +350,33 @@ class Spender(OpenLedger):
 
     def _left(self, state: LedgerState, account: Account) -> Amount:
         return state.budget.limit_of(account).less(self._spent(state, account))
+
+
+def _asked(
+    charge: Charge,
+    guarantee: Guarantee,
+    space: SpaceRef,
+    items: int | None,
+    parameters: dict[str, object],
+    question: str | None,
+) -> dict[str, object]:
+    """The fields of a payment by whose digest approvals name it."""
+    return {
+        "charges": list(charge.epsilons) or None,
+        "reads": reads_to_json(charge.reads),
+        "groups": {name: list(held) for name, held in charge.groups.items()} or None,
+        "event": charge.event.to_json(),
+        "guarantee": guarantee.to_json(),
+        "space": space.to_json(),
+        "items": items,
+        "parameters": parameters,
+        "question": None if question is None else text_of(question, "question"),
+    }
+
+
+def picked(data: Mapping[str, object]) -> dict[str, object]:
+    """Of a payment's fields those by whose digest approvals name it."""
+    return {name: data[name] for name in ASKED}
 
 
 def _composer(charge: Charge) -> str:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from barrow.errors import BarrowError
+from barrow.ledger.approvals import Quorum, release_digest
 from barrow.ledger.budget import Amount, Budget, budget_from_json
 from barrow.ledger.charges import PROMISES, Charge, groups_of
+from barrow.ledger.consent import KINDS, Consent
 from barrow.ledger.errors import CorruptLedgerError, ForeignLedgerError
 from barrow.ledger.store import GENESIS, ChainHead, Row, canonical, digest, link, written
 from barrow.numerics import exact
@@ -23,8 +25,10 @@ from barrow.promises.periods import Period, Window
 RECORD_VERSION = 2
 """The format of the records that are written; every format that was ever released stays readable.
 
-Version 1 had no windows and groups: what was paid then was about all records and everybody.
+Version 1 had no windows and groups: what was paid then was about all records and everybody. It had no approval.
 """
+ASKED = ("question", "parameters", "event", "guarantee", "space", "items", "reads", "groups", "charges")
+"""The fields of a payment by whose digest approvals name it."""
 
 _COMMON = {"v": int, "seq": int, "kind": str, "when": str, "who": str, "barrow": str}
 _AMOUNT = msgspec.defstruct("amount", [("loss", str), ("delta", str)], forbid_unknown_fields=True)
@@ -39,8 +43,12 @@ _READS = msgspec.defstruct(
 )
 _MORE: dict[tuple[int, str], dict[str, Any]] = {
     (1, "reserve"): {"period": str | None},  # of the clock, by which budgets were renewed
-    (2, "reserve"): {"reads": _READS | None, "groups": dict[str, list[str]] | None, "squares": list[str] | None},
-}
+    (2, "reserve"): {
+        "reads": _READS | None, "groups": dict[str, list[str]] | None, "squares": list[str] | None,
+        "approved": str | None,
+    },
+    (2, "init"): {"approval": dict[str, Any] | None},
+}  # fmt: skip
 """What records of one version hold beside those of all."""
 _OPEN, _DONE = {"reserve": int}, {"reserve": int, "outputs": str, "statement": str | None}
 _FIELDS: dict[str, dict[str, Any]] = {
@@ -52,11 +60,12 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "abandoned": _OPEN,
     "staged": _DONE,
     "commit": _DONE,
+    **KINDS,
 }
 _KINDS = {
     (version, kind): msgspec.defstruct(kind, [*(_COMMON | fields | more).items()], forbid_unknown_fields=True)
     for kind, fields in _FIELDS.items()
-    for version in ((1,) if kind == "period" else (1, 2))
+    for version in ((1,) if kind == "period" else (2,) if kind in KINDS else (1, 2))
     for more in (_MORE.get((version, kind), {}),)
 }
 
@@ -66,7 +75,8 @@ class Record:
     """One record of the chain.
 
     ``kind`` is ``"init"``, ``"budget"``, ``"reserve"``, ``"resumed"``, ``"abandoned"``, ``"staged"`` or ``"commit"``,
-    in ledgers of version 1 also ``"period"``; ``data`` holds what the kind adds.
+    with approvers also ``"approved"``, ``"frozen"`` or ``"unfrozen"``, in ledgers of version 1 also ``"period"``;
+    ``data`` holds what the kind adds.
 
     >>> stamped = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
     >>> row = make_row(None, "abandoned", {"reserve": 2}, **stamped)
@@ -142,6 +152,7 @@ class LedgerState:
     abandoned: frozenset[int] = frozenset()
     staged: Mapping[int, Digests] = field(default_factory=dict)
     committed: Mapping[int, Digests] = field(default_factory=dict)
+    consent: Consent | None = None
 
     @classmethod
     def read(cls, rows: Sequence[Row]) -> LedgerState:
@@ -152,7 +163,8 @@ class LedgerState:
         record = Record.of(first)
         if record.kind != "init" or first.hash != link(GENESIS, first.body):
             raise CorruptLedgerError.at(first.seq, "it is not the beginning of a chain")
-        return cls(_budget(record), str(record.data["ledger"]), (record,)).extended(rows[1:])
+        name = str(record.data["ledger"])
+        return cls(_budget(record), name, (record,), consent=_consent(record, name)).extended(rows[1:])
 
     @property
     def head(self) -> ChainHead:
@@ -204,7 +216,7 @@ class _StateReader:
         self._state, self._budget = state, state.budget
         self._records, self._charges, self._keys = list(state.records), dict(state.charges), dict(state.keys)
         self._leases, self._staged, self._committed = dict(state.leases), dict(state.staged), dict(state.committed)
-        self._abandoned = set(state.abandoned)
+        self._abandoned, self._consent = set(state.abandoned), state.consent
 
     def state(self) -> LedgerState:
         return replace(
@@ -217,6 +229,7 @@ class _StateReader:
             abandoned=frozenset(self._abandoned),
             staged=self._staged,
             committed=self._committed,
+            consent=self._consent,
         )
 
     def add(self, record: Record) -> None:
@@ -228,6 +241,7 @@ class _StateReader:
             "commit": self._commit,
             "budget": self._new_budget,
             "period": self._new_period,
+            **dict.fromkeys(KINDS, self._signed),
         }.get(record.kind)
         if read is None:
             raise CorruptLedgerError.at(record.seq, "a second ledger begins inside the chain")
@@ -239,8 +253,22 @@ class _StateReader:
             raise CorruptLedgerError.at(seq, "its key was used before, or its digest is wrong")
         self._keys[data["key"]] = self._leases[seq] = seq
         self._charges[seq] = _charge(record, self._budget)
+        if self._consent is not None:
+            self._consent = self._consent.spent(record, release_digest({name: data.get(name) for name in ASKED}))
+        elif data.get("approved") is not None:
+            raise CorruptLedgerError.at(seq, "it names an approval, and nobody approves here")
+
+    def _signed(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        if self._consent is None:
+            raise CorruptLedgerError.at(seq, "nobody approves here")
+        self._consent = self._consent.after(record, self._records[-1].hash)
+
+    def _not_frozen(self, seq: int) -> None:
+        if self._consent is not None and self._consent.freeze is not None:
+            raise CorruptLedgerError.at(seq, "the ledger was frozen")
 
     def _resumed(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        self._not_frozen(seq)
         paid = self._open(seq, data)
         if paid in self._staged or not self._records[paid - 1].data["resumable"]:
             raise CorruptLedgerError.at(seq, "it resumes what was staged, or may not be resumed")
@@ -259,6 +287,7 @@ class _StateReader:
         self._staged[paid] = Digests(data["outputs"], data["statement"])
 
     def _commit(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
+        self._not_frozen(seq)
         paid, digests = self._open(seq, data), Digests(data["outputs"], data["statement"])
         if self._staged.get(paid, digests) != digests:
             raise CorruptLedgerError.at(seq, "it commits other values than were staged")
@@ -294,6 +323,14 @@ def _budget(record: Record) -> Budget:
         return budget_from_json(record.data["budget"])
     except (BarrowError, TypeError, KeyError):
         raise CorruptLedgerError.at(record.seq, "its budget cannot be read") from None
+
+
+def _consent(record: Record, name: str) -> Consent | None:
+    given = record.data.get("approval")
+    try:
+        return None if given is None else Consent(name, Quorum.from_json(given))
+    except (BarrowError, ValueError):
+        raise CorruptLedgerError.at(record.seq, "its approvers cannot be read") from None
 
 
 def _charge(record: Record, budget: Budget) -> Charge:

@@ -107,6 +107,7 @@ class Overview:
     lines: tuple[Payment, ...]
     head: ChainHead
     worst: Amount | None = None
+    approval: tuple[str, ...] = ()
 
     @property
     def periods(self) -> dict[str, list[Fraction | None]]:
@@ -163,6 +164,7 @@ class Overview:
                 for line in self.lines
             ],
             "head": {"length": self.head.length, "hash": self.head.hash},
+            **({"approval": list(self.approval)} if self.approval else {}),
         }
 
     @property
@@ -275,9 +277,9 @@ class Overview:
         return out.getvalue()
 
     def sentences(self) -> list[str]:
-        """What is left, in each period, and what everything adds up to, in words."""
+        """What is left, in each period, what everything adds up to, and who must approve, in words."""
         if self.budget.promises:
-            return self._promise_sentences()
+            return [*self._promise_sentences(), *self.approval]
         texts = []
         for b in self.balances:
             name = "User-level budget" if b.account == "user" else "Budget"
@@ -285,7 +287,7 @@ class Overview:
                 f"{name}: {b.symbol} {show(b.left.loss)} of {show(b.limit.loss)} and "
                 f"delta {show(b.left.delta)} of {show(b.limit.delta)} left."
             )
-        return texts
+        return [*texts, *self.approval]
 
     def _promise_sentences(self) -> list[str]:
         texts = []
@@ -362,7 +364,8 @@ def overview(state: LedgerState, composer: Composer) -> Overview:
             )
         )
     worst = _worst(budget, charges)
-    return Overview(budget, composer.name, balances(state, composer), tuple(lines), state.head, worst)
+    approval = () if state.consent is None else tuple(state.consent.sentences())
+    return Overview(budget, composer.name, balances(state, composer), tuple(lines), state.head, worst, approval)
 
 
 def balances(state: LedgerState, composer: Composer) -> tuple[Balance, ...]:

@@ -136,12 +136,22 @@ class AnswerFacts(StatementPart, frozen=True, kw_only=True):
     about: Annotated[AboutFacts | None, Meta(description="The periods and groups, where it is not about all.")] = None
 
 
+class ReleaseApproval(StatementPart, frozen=True, kw_only=True):
+    """One approver who let the ledger pay for the release."""
+
+    by: Annotated[str, Meta(description="The approver's name in the ledger.")]
+    key: Annotated[str, Meta(description="The fingerprint of the key that signed.")]
+    proposal: Annotated[str, Meta(description="The digest of the proposal that was signed.")]
+    expires: Annotated[str, Meta(description="Until when it could be paid for.")]
+
+
 class LedgerEntry(StatementPart, frozen=True, kw_only=True):
     """Where the ledger remembers the release."""
 
     entry: Annotated[int, Meta(description="The number of its reservation in the ledger.")]
     key: Annotated[str, Meta(description="One key, one release: it is never paid or drawn twice.")]
     ledger: Annotated[str | None, Meta(description="The ledger's file name, or its address.")] = None
+    approved: Annotated[list[ReleaseApproval], Meta(description="Who approved it, where the ledger asks for it.")] = []
 
 
 class ReleaseFile(StatementPart, frozen=True, kw_only=True):

@@ -71,6 +71,9 @@ def statement_text(statement: Statement) -> str:
         how = "add up in quadrature, as the root of the sum of the squares of their μ; their ε do not add"
         quadratic = bool(statement.parameters.get("squares"))
         lines.append(f"Releases about the same people {how if quadratic else 'add up'}; {entry}.")
+        if approved := statement.ledger.approved:
+            names = ", ".join(row.by for row in approved)
+            lines.append(f"Approved by {names} (proposal {approved[0].proposal}); the ledger holds their signatures.")
     lines.append(f"Made by {statement.library}.")
     return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
 

@@ -41,7 +41,7 @@ from barrow.study.parts import CellReader, PartsDraw, ReleaseParts, Series, tota
 from barrow.study.prose import statement_text
 from barrow.study.rehearsal import Renderer, rehearse
 from barrow.study.result import Release
-from barrow.study.statement import make_statement, parse_statement, statement_digest, write_statement
+from barrow.study.statement import approved_by, make_statement, parse_statement, statement_digest, write_statement
 from barrow.study.study import Study
 
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
@@ -153,7 +153,7 @@ def release_collected(
         stages: Is told each stage as it begins.
     """
     stages("validate")
-    plan, state = reports.plan, _open(study, ledger)
+    plan, state = reports.plan, open_ledger(study, ledger)
     _check_ledger(state, study)
     _check_place(study, state, out, key)
     parameters = {**parameters_of(study, plan), "data": dict(reports.named)}
@@ -172,7 +172,11 @@ def _run(job: _Job, renderers: Sequence[Renderer], stages: Callable[[str], None]
     if known is None:
         named = job.study if job.study.dataset is not None else job.study.replace(dataset=job.ledger.budget.dataset)
         job.ledger.check_study(named, spaces=[SpaceRef.of(job.plan.terms.space, number=job.plan.terms.number)])
-        job.ledger.check(**job.paid)
+        if not job.ledger.governed:
+            job.ledger.check(**job.paid)
+        else:
+            label = job.plan.question.label
+            job.ledger.check_approved(job.ledger.proposed(**job.paid, parameters=job.parameters, question=label))
     job.stage.open(_room(job.plan))
     try:
         rehearse(renderers, job.stage.folder)
@@ -245,16 +249,8 @@ class _Job:
     @property
     def paid(self) -> dict[str, Any]:
         """What the ledger is asked."""
-        plan = self.plan
-        return {
-            "event": plan.event,
-            "guarantee": plan.guarantee,
-            "space": SpaceRef.of(plan.terms.space, plan.terms.records, plan.terms.number),
-            "dataset": self.study.dataset or self.ledger.budget.dataset,
-            "users": plan.terms.users if self.reports is None else self.ledger.budget.users,
-            "items": held_by_each(plan).items,
-            **({} if plan.terms.reads is None else {"reads": plan.terms.reads}),
-        }
+        paid = payment_of(self.plan, self.study.dataset or self.ledger.budget.dataset)
+        return paid if self.reports is None else {**paid, "users": self.ledger.budget.users}
 
 
 def _prepared(
@@ -271,7 +267,7 @@ def _prepared(
     stages("validate")
     if study.data is None:
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
-    state = _open(study, ledger)
+    state = open_ledger(study, ledger)
     space = study.terms(question, reads=about.window).space
     _check_ledger(state, study)
     _check_place(study, state, out, key)
@@ -326,7 +322,7 @@ def _draw(
     place = study.ledger if study.ledger is not None or job.ledger.file is None else str(job.ledger.file)
     place = None if place is None else study.written(place)
     statement = make_statement(
-        study, plan, entry=LedgerEntry(ledger=place, entry=reservation.seq, key=job.key),
+        study, plan, entry=_entry(job, place, reservation.seq),
         parameters=dict(job.parameters), summary=result.summary,
         conditions=() if job.reports is None else job.reports.conditions, own=result.own,
     )  # fmt: skip
@@ -341,6 +337,11 @@ def _draw(
     files["statement.json"] = write_statement(statement)
     files["statement.txt"] = (statement_text(statement) + "\n").encode()
     return files, tables
+
+
+def _entry(job: _Job, place: str | None, seq: int) -> LedgerEntry:
+    """Where the ledger remembers the release, and who approved it."""
+    return LedgerEntry(ledger=place, entry=seq, key=job.key, approved=approved_by(job.ledger, seq))
 
 
 def _noisy(job: _Job, statistics: Mapping[str | None, Statistics] | None) -> PartsDraw:
@@ -469,7 +470,8 @@ def _check_plan(plan: Answer) -> None:
         )
 
 
-def _open(study: Study, ledger: Ledger | str | os.PathLike[str] | None) -> Ledger:
+def open_ledger(study: Study, ledger: Ledger | str | os.PathLike[str] | None) -> Ledger:
+    """The ledger that pays for a study's releases: the one given, or the one that the study names."""
     if isinstance(ledger, Ledger):
         return ledger
     place = ledger if ledger is not None else study.ledger
@@ -495,6 +497,19 @@ def _place(ledger: Ledger, out: str | os.PathLike[str] | None, name: str) -> Pat
 def _room(plan: Answer) -> int:
     """A generous guess of the bytes that the files will need."""
     return 2**20 + 600 * most_rows(plan)
+
+
+def payment_of(plan: Answer, dataset: str) -> dict[str, Any]:
+    """What a ledger is asked to pay for a plan."""
+    return {
+        "event": plan.event,
+        "guarantee": plan.guarantee,
+        "space": SpaceRef.of(plan.terms.space, plan.terms.records, plan.terms.number),
+        "dataset": dataset,
+        "users": plan.terms.users,
+        "items": held_by_each(plan).items,
+        **({} if plan.terms.reads is None else {"reads": plan.terms.reads}),
+    }
 
 
 def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, Any]:

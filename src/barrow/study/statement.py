@@ -12,6 +12,7 @@ from msgspec import structs
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
+from barrow.ledger import Ledger, fingerprint_of
 from barrow.numerics import digest_of, float_up
 from barrow.planning.notes import Severity, texts
 from barrow.promises import Guarantee, Window, describe_change, odds_upper
@@ -19,7 +20,16 @@ from barrow.questions import Answer
 from barrow.questions.plan_text import notes_of
 from barrow.questions.prices import charges, missing_people, price_words
 from barrow.questions.releasing import held_by_each
-from barrow.questions.statement import Json, LedgerEntry, Outside, OwnFacts, PromiseFacts, Statement, WorstCase
+from barrow.questions.statement import (
+    Json,
+    LedgerEntry,
+    Outside,
+    OwnFacts,
+    PromiseFacts,
+    ReleaseApproval,
+    Statement,
+    WorstCase,
+)
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
 from barrow.spaces.augmented import has_outside
@@ -28,8 +38,8 @@ from barrow.study.study import Study
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
 
-STATEMENT_VERSION = 1
-"""Grows with every change of fields or words."""
+STATEMENT_VERSION = 2
+"""Grows with every change of fields or words; statements of every version stay readable."""
 _LONGEST_SPACE = 20_000
 
 
@@ -121,6 +131,17 @@ def space_of(statement: Statement) -> Space | None:
     return space if space.digest == statement.space_digest else None
 
 
+def approved_by(ledger: Ledger, seq: int) -> list[ReleaseApproval]:
+    """Who let a ledger pay for record ``seq``, as a statement says it; nobody where nobody need."""
+    return [
+        ReleaseApproval(
+            by=approval.wire.by, key=fingerprint_of(approval.public), proposal=approval.wire.proposal,
+            expires=approval.wire.expires,
+        )
+        for approval in ledger.approvals_of(seq)
+    ]  # fmt: skip
+
+
 def protected(plan: Answer) -> list[PromiseFacts]:
     """What each promise gets from this release: the epsilon that it costs there, and what it means."""
     rows = []
@@ -163,12 +184,12 @@ def parse_statement(content: bytes, what: str = "This") -> Statement:
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: This is a statement of version 7. It was not checked.
-      allowed: version 1, which this barrow writes
+      allowed: versions 1 to 2, which this barrow reads
       fix:     use the barrow that wrote it
     """
     try:
         version = msgspec.json.decode(content, type=_Versioned).statement
-        if version == STATEMENT_VERSION:
+        if 1 <= version <= STATEMENT_VERSION:
             return msgspec.json.decode(content, type=Statement)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ParameterError(
@@ -178,7 +199,7 @@ def parse_statement(content: bytes, what: str = "This") -> Statement:
         ) from None
     raise ParameterError(
         f"{what} is a statement of version {version}. It was not checked.",
-        allowed=f"version {STATEMENT_VERSION}, which this barrow writes",
+        allowed=f"versions 1 to {STATEMENT_VERSION}, which this barrow reads",
         fix="use the barrow that wrote it",
     )
 

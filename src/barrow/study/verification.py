@@ -28,7 +28,7 @@ from barrow.registry import PluginError
 from barrow.study.folders import ReleaseFolder, read_regular
 from barrow.study.prose import kind_of, statement_text
 from barrow.study.restated import contradictions, owner_only
-from barrow.study.statement import parse_statement, space_of, statement_digest, write_statement
+from barrow.study.statement import approved_by, parse_statement, space_of, statement_digest, write_statement
 
 _LARGEST = 2**26
 _FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -205,11 +205,11 @@ def _paid(
         return Check(
             "ledger", False, f"recorded {'another statement for these values' if known else 'no such release'}"
         )
-    return Check("ledger", *_recorded(folder, statement, records, recorded))
+    return Check("ledger", *_recorded(folder, statement, ledger, records, recorded))
 
 
 def _recorded(
-    folder: ReleaseFolder, statement: Statement, records: Sequence[Record], commit: Record
+    folder: ReleaseFolder, statement: Statement, ledger: Ledger, records: Sequence[Record], commit: Record
 ) -> tuple[bool, str]:
     paid = records[commit.data["reserve"] - 1]
     if commit.data["outputs"] != folder.digests.outputs:
@@ -219,7 +219,11 @@ def _recorded(
     entry = statement.ledger
     if entry is None or (entry.entry, entry.key) != (paid.seq, paid.data["key"]):
         return False, "has it under another entry"
-    return True, f"entry {paid.seq} paid for these values and this statement"
+    if entry.approved != approved_by(ledger, paid.seq):
+        return False, "holds the approval of others than the statement names"
+    names = ", ".join(row.by for row in entry.approved)
+    signed = f", approved by {names}, whose signatures hold" if names else ""
+    return True, f"entry {paid.seq} paid for these values and this statement{signed}"
 
 
 def _published(folder: ReleaseFolder, ledger: Ledger | None, wanted: str | None) -> list[Check]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from barrow.questions.prices import charges
 from barrow.render.plots import comparison_figure, plot
 from barrow.render.report.accuracy import NARROW, WIDE, accuracy_of
 from barrow.render.report.page import Learnt, Picture, ReportPage, ReportTable, Section
+from barrow.study.proposal import Proposal
 
 
 def plan_report(plans: Sequence[Answer], *, dataset: str | None = None) -> ReportPage:
@@ -37,6 +39,28 @@ def plan_report(plans: Sequence[Answer], *, dataset: str | None = None) -> Repor
         accuracy_text=texts,
         warnings=[text for plan in plans for text in warnings(plan)],
         commands=["barrow release"],
+    )
+
+
+def proposal_report(proposal: Proposal, plans: Sequence[Answer], quorum: str) -> ReportPage:
+    """What approvers are asked to sign: the plans, every release of the proposal, and its digest."""
+    page = plan_report(plans, dataset=proposal.dataset)
+    rows = [[one.question, ", ".join(one.periods) or "all records", one.digest] for one in proposal.releases]
+    proposed = Section(
+        "What is proposed",
+        [
+            f"{len(rows):,} release{'s' if len(rows) > 1 else ''} from {proposal.dataset}, until "
+            f"{proposal.expires[:10]}, if {quorum} approve.",
+            f"The digest of the proposal, which barrow approve must show as well: {proposal.digest}",
+            "An approval is good for these releases only, each of them once, from this ledger only.",
+        ],
+        table=ReportTable(["question", "period", "digest"], rows, caption="The releases"),
+    )
+    return replace(
+        page,
+        kicker="Proposal: nothing was read, and nothing was spent",
+        answers=[proposed, *page.answers],
+        commands=["barrow approve proposal", "barrow approve proposal --by NAME --key FILE"],
     )
 
 
