@@ -29,11 +29,6 @@ class GovernedLedger(Spender):
         return self._state.name
 
     @property
-    def governed(self) -> bool:
-        """Whether it has approvers, which its first record says for good."""
-        return self._state.consent is not None
-
-    @property
     def consent(self) -> Consent | None:
         """Who approves and what was approved so far; None in a ledger without approvers."""
         return self._fresh().consent

@@ -149,6 +149,11 @@ class OpenLedger:
         return self._state.budget
 
     @property
+    def governed(self) -> bool:
+        """Whether it has approvers, which its first record says for good."""
+        return self._state.consent is not None
+
+    @property
     def composer(self) -> Composer:
         """How charges add up; at promises always as sums."""
         budget = self._state.budget

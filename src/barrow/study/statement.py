@@ -133,6 +133,8 @@ def space_of(statement: Statement) -> Space | None:
 
 def approved_by(ledger: Ledger, seq: int) -> list[ReleaseApproval]:
     """Who let a ledger pay for record ``seq``, as a statement says it; nobody where nobody need."""
+    if not ledger.governed:
+        return []
     return [
         ReleaseApproval(
             by=approval.wire.by, key=fingerprint_of(approval.public), proposal=approval.wire.proposal,
