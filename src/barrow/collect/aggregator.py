@@ -79,10 +79,12 @@ class Aggregator:
         store: Where it keeps everything.
         key: Its private key.
         verify_key: The key that all aggregators share.
+        grace: Seconds after the card's end in which a helper takes what the leader took in time.
     """
 
     def __init__(
-        self, task: SumTask, index: int, store: ShareStore, key: X25519PrivateKey, verify_key: bytes
+        self, task: SumTask, index: int, store: ShareStore, key: X25519PrivateKey, verify_key: bytes, *,
+        grace: float = 0,
     ) -> None:  # fmt: skip
         if public_bytes(key) != task.keys[index]:
             raise ParameterError(
@@ -97,7 +99,7 @@ class Aggregator:
                 fix="--keys FOLDER",
             )
         self.task, self.index, self.store = task, index, store
-        self._key, self._verify_key = key, verify_key
+        self._key, self._verify_key, self._grace = key, verify_key, grace
 
     def add(self, messages: Sequence[bytes]) -> list[str]:
         """Store messages durably: ``accepted``, ``repeated``, or why not. Nothing is counted yet."""
@@ -105,7 +107,7 @@ class Aggregator:
 
     def add_read(self, read: Sequence[ShareMessage | str], messages: Sequence[bytes]) -> list[str]:
         """The same of messages that were read."""
-        expired = time.time() >= self.task.expires
+        expired = time.time() >= self.task.expires + self._grace
         lines: list[str] = []
         rows: list[tuple[bytes, bytes]] = []
         for result, data in zip(read, messages, strict=True):
@@ -154,12 +156,15 @@ class Aggregator:
         number, last = 0, b""
         while rows := self.store.undecided(BLOCK, last):
             last = rows[-1][0]
-            known = [(nonce, own, told) for nonce, own in rows if (told := others(nonce)) is not None]
-            shares = [[*told[: self.index], own, *told[self.index :]] for _, own, told in known]
-            messages = self.task.prio3.decide_block(shares)
-            self.store.decide(self.task.prio3, dict(zip((nonce for nonce, *_ in known), messages, strict=True)))
-            number += len(known)
+            told = {nonce: (own, heard) for nonce, own in rows if (heard := others(nonce)) is not None}
+            self.store.decide(self.task.prio3, self.messages(told))
+            number += len(told)
         return number
+
+    def messages(self, told: Mapping[bytes, tuple[bytes, Sequence[bytes]]]) -> dict[bytes, bytes | None]:
+        """The message that counts each report, or None, of what this aggregator and the others tell about it."""
+        shares = [[*heard[: self.index], own, *heard[self.index :]] for own, heard in told.values()]
+        return dict(zip(told, self.task.prio3.decide_block(shares), strict=True))
 
     def close(self, *, fewest: int | None = None, leave_out: bool = False) -> Closing:
         """Take and count no more, add the noise, and say what was counted; asked again the same.

@@ -38,7 +38,7 @@ class ShareStore:
         """Store (nonce, message) of new reports, at most so many in all; what became of each."""
         lines: list[str] = []
         with writing(self._link) as link:
-            closed = _held(link, "closed") is not None
+            closed = _held(link, "closed") is not None or _held(link, "paused") is not None
             number = int(link.execute("SELECT count(*) FROM reports").fetchone()[0])
             for nonce, body in rows:
                 known = link.execute("SELECT 1 FROM reports WHERE nonce = ?", [nonce]).fetchone()
@@ -133,6 +133,11 @@ class ShareStore:
         query = "SELECT nonce, share FROM reports WHERE state = ? AND nonce > ? ORDER BY nonce LIMIT ?"
         return self._link.execute(query, [TOLD, after, most]).fetchall()
 
+    def told(self, nonce: bytes) -> bytes | None:
+        """What this aggregator tells about a report, also after it was decided; None where it was left out before."""
+        row = self._link.execute("SELECT share FROM reports WHERE nonce = ?", [nonce]).fetchone()
+        return None if row is None else row[0]
+
     def kept(self, nonce: bytes) -> bytes | None:
         """The message of a report that waits for its verdict."""
         row = self._link.execute("SELECT body FROM reports WHERE nonce = ?", [nonce]).fetchone()
@@ -150,6 +155,13 @@ class ShareStore:
     def closed(self) -> bool:
         """Whether no more reports are counted."""
         return _held(self._link, "closed") is not None
+
+    def pause(self, paused: bool) -> None:
+        """Take no new reports, so that what waits can be decided; or take them again."""
+        with writing(self._link) as link:
+            link.execute("DELETE FROM held WHERE name = 'paused'")
+            if paused:
+                link.execute(_HOLD, ["paused", b"1"])
 
     def close(self, prio3: Prio3, draw: Callable[[], Sequence[int]]) -> tuple[int, str, bytes]:
         """Close and add this aggregator's noise, once: the number of reports, the digest of their nonces, the share.
