@@ -4,11 +4,14 @@ import hashlib
 import json
 import random
 
+from Crypto.Hash import TurboSHAKE128
+
 from barrow.collect.prio3 import EdgeGroup, Edges, Prio3
 from tests.collect.prio3.cases import KEY, honest, some_circuit
 from tests.collect.vectors import FOLDER
 
 FILE = FOLDER / "sums.json"
+STREAMS = FOLDER / "turboshake.json"
 
 
 def circuits():
@@ -58,5 +61,17 @@ def made():
     return {"about": "docs/collect-format.md", "algorithm": "ffff0001", "key": KEY.hex(), "cases": cases}
 
 
+def streams():
+    """TurboSHAKE128 of counting bytes, around the ends of its blocks."""
+    cases = []
+    for length in (0, 1, 7, 8, 166, 167, 168, 169, 335, 336, 337, 1000):
+        shake = TurboSHAKE128.new(data=bytes(i % 251 for i in range(length)), domain=1)
+        start = 160 if length % 2 else 0
+        shake.read(start)
+        cases.append({"length": length, "start": start, "stream": shake.read(64).hex()})
+    return {"about": "docs/collect-format.md", "cases": cases}
+
+
 if __name__ == "__main__":
+    STREAMS.write_text(json.dumps(streams()) + "\n", encoding="utf-8")
     FILE.write_text(json.dumps(made()) + "\n", encoding="utf-8")
