@@ -17,6 +17,7 @@ from barrow.web.example import simulated
 
 LINE = Line(0, 60, unit="km", step=1)
 PLACES = [{"kind": "region", "center": c, "radius": "4 km", "ramp": "6 km"} for c in (5, 20, 30, 50)]
+XY = (("x", 7), ("y", 13))
 TABLE = {"uid": [i % 40 for i in range(200)], "item": [(i * i) % 61 for i in range(200)]}
 
 
@@ -27,7 +28,7 @@ def study(*questions: object, **options: object) -> bw.Study:
 
 
 def test_what_is_released_is_the_strategy_and_the_answers_follow(tmp_path):
-    request = study({"kind": "workload", "parts": PLACES}, delta="1e-6")
+    request = study({"kind": "workload", "parts": PLACES, "noise": "gaussian"}, delta="1e-6")
     plan = request.plan()
     assert isinstance(plan, StrategyAnswer)
     assert isinstance(plan.noise, Strategy)
@@ -50,6 +51,38 @@ def test_what_is_released_is_the_strategy_and_the_answers_follow(tmp_path):
     assert len({row["half_width_95"] for row in rows}) > 1
     assert release.statement.answer.outputs == 4
     assert " %" in (tmp_path / "out" / "statement.txt").read_text()
+
+
+def test_rectangles_of_a_map_are_released_round_its_faces(tmp_path):
+    square, below = Euclidean([0, 0], [1, 1], step=1 / 7), np.triu(np.ones((7, 7)))
+    prefixes = np.kron(below, below)[:, :-1].T
+    table = {"uid": [i % 40 for i in range(200)], **{n: [(i * k % 97) / 97 for i in range(200)] for n, k in XY}}
+    request = bw.Study(
+        square,
+        ["all, 0.1, 0.5"],
+        data=bw.read(table, user="uid", item=["x", "y"]),
+        questions=[{"kind": "workload", "parts": [{"kind": "function", "values": row} for row in prefixes.tolist()]}],
+        users=50,
+        missing="default item",
+        dataset="walks",
+    )
+    plan = request.plan()
+    assert isinstance(plan, StrategyAnswer)
+    assert plan.strategy.name == "shaped edge K-norm"
+    assert plan.constant == (True, "graph", None)
+    counts = request.data.count(MemoryEngine(), square, 50)
+    center = plan.statistics(counts)
+    nodes = np.array([float(center.exact_entry(v)) for v in range(square.items)])
+    errors = np.array([plan.draw(center).values - prefixes @ nodes for _ in range(60)])
+    missed = (np.abs(errors) > plan.strategy.half_widths()).mean(axis=0)
+    assert (missed < 0.05 + 6 * (0.05 * 0.95 / 60) ** 0.5).all()
+    assert np.sqrt((errors**2).mean()) > 0.5 * plan.strategy.rms
+    ledger = bw.Ledger.create(tmp_path / "walks.ledger", request)
+    release = request.release(ledger=ledger, out=tmp_path / "out")
+    assert release.statement.answer.noise.distribution == "shaped edge K-norm"
+    checks = bw.verify(tmp_path / "out", ledger=tmp_path / "walks.ledger")
+    assert checks
+    assert all(check.holds for check in checks)
 
 
 def test_together_is_better_than_one_by_one():

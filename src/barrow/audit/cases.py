@@ -21,6 +21,7 @@ from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
 from barrow.mechanisms.histograms import histogram_noise, tree_histogram
+from barrow.mechanisms.strategies import strategies_for
 from barrow.mechanisms.user_level import BallNoise, QueryNoise, SubsetSelection, user_level_noise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.promises import Guarantee, UserLevel
@@ -102,6 +103,19 @@ def _cells() -> list[Finding]:
     return [
         audit_additive("cells", "central", plan.on_outputs, plan.query, small_users(4, (1, 2, 3)), others=_TWO_OTHERS)
     ]
+
+
+def _strategies() -> list[Finding]:
+    """Every way to shape noise for a workload on a square: what is released are combinations of the answers."""
+    square = _square()
+    request = function(square, [[1, 0, 1], [1, 1, 0], [0, 1, 1], [0, 0, 0]])
+    users, results = small_users(4, (1, 2, 3)), []
+    for each in strategies_for(request, 2, "1e-3", users=3):
+        noise = each.additive
+        if isinstance(noise, AdditiveNoise) and each.factors.name != "plain" and each.p is not None:
+            name = f"workload, {each.factors.name} ({noise.name})"
+            results.append(audit_additive(name, "central", noise, each.query, users, others=_TWO_OTHERS, alpha=2))
+    return results
 
 
 # User-level baselines.
@@ -209,6 +223,7 @@ CASES: dict[str, Case] = {
     "tree histogram": _trees,
     "multiscale histogram": _multiscale,
     "cells": _cells,
+    "strategies": _strategies,
     "edge noise": lambda: audit_edges("edge noise", _line()),
     "edge noise, cycles": lambda: audit_edges("edge noise, cycles", _square()),
     "response": lambda: audit_items("items, randomised response", randomised_response(Discrete("abcd"), 1)),

@@ -23,7 +23,7 @@ from barrow.engines import memory
 from barrow.errors import BarrowError
 from barrow.ledger import cells, charges, opened
 from barrow.ledger import promises as ledger_promises
-from barrow.mechanisms import additive, itemwise, linear, reduction, statistics
+from barrow.mechanisms import additive, itemwise, linear, reduction, statistics, strategies
 from barrow.mechanisms.user_level import ball, noise, subsets
 from barrow.noise import Center, lazy_uniform
 from barrow.noise.additive import graph_noise, knorm, rounded, variates
@@ -306,6 +306,17 @@ def _dearest_release(groups: Any, paid: Any, cost: Any, within: Any = None) -> A
     return max((cost([one]) for one in paid), default=Fraction(0))
 
 
+def _answers_constant(shipped: Any) -> Any:
+    """Noise for the answers, which is added to the combinations."""
+
+    def noise(factors: Any, *rest: Any) -> Any:
+        built = shipped(factors, *rest)
+        smaller = replace(built, scale=built.scale * Fraction(4, 5)) if isinstance(built, _NOISE) else built
+        return built if factors.name == "plain" else smaller
+
+    return noise
+
+
 _committed_only = _after(lambda result: result[1:])
 
 BUGS: tuple[Bug, ...] = (
@@ -316,6 +327,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("rounding before the noise", "Laplace", statistics.UserCounts, "center", _after(_rounded)),
     Bug("records weighted instead of users", "cells", statistics.UserCounts, "center", _weighted_by_records),
     Bug("too little Gaussian noise", "Gaussian", linear, "gdp_mu_lower", _times(1.25)),
+    Bug("noise of the answers on their combinations", "strategies", strategies, "_noise", _answers_constant),
     Bug("one word for all outputs", "tree histogram", variates.SymmetricVariates, "__init__", _one_word),
     Bug("one-sided noise", "Laplace", variates.SymmetricVariates, "approximate", _one_sided),
     Bug("noise cut off", "multiscale histogram", variates.Exponential, "approximate", _cut_off),

@@ -12,7 +12,7 @@ from msgspec import structs
 from barrow.accounting import price
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
-from barrow.mechanisms import Strategy, strategies_for
+from barrow.mechanisms import EdgeNoise, Strategy, strategies_for
 from barrow.noise import Center
 from barrow.numerics.exact import at_most
 from barrow.planning.candidates import ALIKE, Candidate, best_first
@@ -20,14 +20,22 @@ from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
 from barrow.questions.answer import Sample, Statistics, Tables, center_of
-from barrow.questions.linear import Linear, LinearAnswer, linear_lines, mean_over_people, noise_parameters, value_lines
+from barrow.questions.linear import (
+    Linear,
+    LinearAnswer,
+    constant_of,
+    linear_lines,
+    mean_over_people,
+    noise_parameters,
+    value_lines,
+)
 from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, other_lines
 from barrow.questions.releasing import parameters, summary
 from barrow.questions.statement import AnswerFacts, Json
 from barrow.spaces.space import Floats
 
-_NAMES = {"Laplace": "laplace", "Gaussian": "gaussian", "l2 K-norm": "l2"}
+_NAMES = {"Laplace": "laplace", "Gaussian": "gaussian", "l2 K-norm": "l2", "linf K-norm": "linf"}
 _QUICK = 40_000
 """Items times values up to which a strategy is looked for without being asked for."""
 
@@ -38,7 +46,7 @@ def shaped(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
     if not built:
         raise ParameterError(
             f"The workload has {query.dimension:,} answers on {query.space.items:,} items, and no strategy fits.",
-            allowed="at most about 1,000 items, or a line",
+            allowed="at most about 8,000,000 items times answers",
             fix="a coarser space, or the questions one by one",
         )
     return best_first(
@@ -84,8 +92,10 @@ class StrategyAnswer(LinearAnswer):
     @property
     def constant(self) -> tuple[bool, str, float | None]:
         """Of the combinations, on the table that is really used."""
-        query = self.strategy.query
-        result = query.constants([2 if self.strategy.p is None else self.strategy.p])[0]
+        query, noise = self.strategy.query, self.strategy.additive
+        if isinstance(noise, EdgeNoise):
+            return constant_of(query, noise, user_level=False)
+        result = query.constants([2 if noise.p is None else noise.p])[0]
         return result.proved, result.method, result.lipschitz_upper
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
