@@ -168,7 +168,7 @@ def compose(events: Sequence[Event], delta: Exact) -> Guarantee:
         result = _numeric(listed, total, kind, w, best)
         if result is not None and 0 < result < best:
             best, method = result, "composition_numeric"
-    order = [Model.LOCAL, Model.SHUFFLE, Model.CENTRAL]
+    order = list(Model)
     model = max((e.model for e in listed), key=order.index)
     bounded = any(e.bounded for e in listed)
     best = max(best, LEAST_EPSILON)

@@ -17,6 +17,7 @@ from barrow.audit.people import audit_people
 from barrow.audit.promised import audit_promises
 from barrow.audit.scopes import audit_scopes
 from barrow.audit.shaped import audit_half_sphere, audit_polytope
+from barrow.audit.summed import audit_sums
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
@@ -264,5 +265,6 @@ CASES: dict[str, Case] = {
     "promises": audit_promises,
     "scopes": audit_scopes,
     "whole people": audit_people,
+    "secure sums": audit_sums,
 }
 """Every audit by its name."""

@@ -23,14 +23,14 @@ from barrow.engines import memory
 from barrow.errors import BarrowError
 from barrow.ledger import cells, charges, opened
 from barrow.ledger import promises as ledger_promises
-from barrow.mechanisms import additive, itemwise, linear, reduction, statistics, strategies
+from barrow.mechanisms import additive, itemwise, linear, reduction, statistics, strategies, summed
 from barrow.mechanisms.user_level import ball, noise, subsets
 from barrow.noise import Center, lazy_uniform
 from barrow.noise.additive import graph_noise, knorm, rounded, variates
-from barrow.noise.counts import binomial
+from barrow.noise.counts import binomial, shares
 from barrow.noise.source import SeededSource
 from barrow.numerics import limits
-from barrow.promises import RecordMap, definitions
+from barrow.promises import RecordMap, aggregation, definitions
 from barrow.queries import holders, quantised, query
 from barrow.randomisers import matrix, mixture
 
@@ -114,6 +114,19 @@ def _half_scale(draw: Any) -> Any:
     return lambda self, center, source=None: draw(
         replace(self, scale=self.scale / 2, grid=self.grid / 2), center, source
     )
+
+
+def _exponential_ratio(shipped: Any) -> Any:
+    """p = e^-a, which is right where answers are on the grid."""
+    return property(lambda self: Fraction(math.exp(-self.rate)))
+
+
+def _nearest_step(shipped: Any) -> Any:
+    return lambda values, *, source=None: [math.floor(value + Fraction(1, 2)) for value in values]
+
+
+def _all_parties(shipped: Any) -> Any:
+    return property(lambda self: self.aggregators)
 
 
 def _scaled_constants(lipschitz: float, span: float) -> Patch:
@@ -367,6 +380,11 @@ BUGS: tuple[Bug, ...] = (
     Bug("half of each mu in quadrature", "scopes", charges, "_square_at", _after(lambda s: s / 4)),
     Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
     Bug("replayable noise called private", "samplers", SeededSource, "private", lambda f: property(lambda self: True)),
+    Bug("discrete noise at the price of Laplace", "secure sums", summed.SummedNoise, "ratio", _exponential_ratio),
+    Bug("a grid for 1.05 alpha", "secure sums", summed, "_step", _times(Fraction(20, 21))),
+    Bug("answers rounded to the nearest step", "secure sums", summed, "rounded_at_random", _nearest_step),
+    Bug("dishonest noise counted on", "secure sums", aggregation.Aggregation, "honest", _all_parties),
+    Bug("half of the noise shares", "secure sums", shares, "kept_by_urn", _after(lambda kept: kept // 2)),
     Bug("a weight beyond its table", "limits", holders, "TABLE_BITS", _raised(62)),
     Bug("tables of any size", "limits", quantised.Quantised, "__post_init__", lambda f: lambda self: None),
     Bug("limbs that are too wide", "limits", statistics, "_LIMB", _raised(40)),

@@ -66,7 +66,9 @@ _QUESTION = [
     click.option("--alpha", help="alpha itself, instead of promises."),
     click.option("--delta", help="The delta of all releases together."),
     click.option("--fraction", "--part", "fraction", help="The share of every promise that the question may use."),
-    click.option("--model", type=click.Choice(["local", "shuffle", "central"]), help="Who adds the noise."),
+    click.option("--model", type=click.Choice(["local", "shuffle", "aggregated", "central"]), help="Who adds the noise."),
+    click.option("--aggregators", type=Whole(2, 16), metavar="M", help="How many parties add up shares (aggregated)."),
+    click.option("--dishonest", type=Whole(1, 15), metavar="B", help="How many of them may break the rules."),
 ]  # fmt: skip
 
 
@@ -184,7 +186,7 @@ def with_numbers(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) -> Study:
     flags = with_numbers(given)
-    for name in ("users", "dataset", "model", "alpha", "delta", "missing"):
+    for name in ("users", "dataset", "model", "aggregators", "dishonest", "alpha", "delta", "missing"):
         if flags.get(name) is not None:
             spec[name] = flags[name]
     if flags.get("delta") is not None or flags.get("alpha") is not None:

@@ -54,6 +54,11 @@ class NoiseDistribution:
     dimension: int
 
     @property
+    def laplace(self) -> bool:
+        """Whether every output has Laplace noise of its own."""
+        return self.p is not None and (self.p == 1.0 or self.dimension == 1)
+
+    @property
     def _independent(self) -> bool:
         return self.p is None or self.p == 1.0 or self.dimension == 1
 
@@ -239,7 +244,7 @@ class AdditiveNoise:
         rounded = _ROUNDED * level
         if self.p is None:
             width = self.distribution.quantile(level - rounded) * scale / root
-        elif self.name == "Laplace":
+        elif self.distribution.laplace:
             width = float(laplace_half_widths(np.ones((1, 1)), level - rounded, reports)[0]) * scale
         else:
             single = self.distribution.quantile(level) * scale + float_up(self.grid) / 2.0
@@ -266,7 +271,7 @@ class AdditiveNoise:
 
     def limits(self, table: Quantised) -> list[tuple[int, int]]:
         """The least and the largest integer that an honest report holds, for each output."""
-        if self.p is None or self.name == "Laplace":
+        if self.p is None or self.distribution.laplace:
             far = self.distribution.quantile(NEVER)
         else:
             far = float(heavy.special.gammainccinv(self.dimension, NEVER))  # no coordinate exceeds the norm

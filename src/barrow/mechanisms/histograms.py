@@ -28,10 +28,11 @@ from barrow.mechanisms.edge_histogram import Spacing, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.linear import MuFor, linear_candidates
 from barrow.mechanisms.multiscale import multiscale_density
+from barrow.mechanisms.summed import SummedNoise, summed_noise
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, float_up
-from barrow.promises import Event, Model
+from barrow.promises import Aggregation, Event, Model
 from barrow.promises.definitions import probability
 from barrow.queries import Query, histogram, tree_edges
 from barrow.spaces import EdgeTree, Space, edge_tree
@@ -160,11 +161,27 @@ class NoiseTarget:
     how: str
     spacing: Spacing
     mu_for: MuFor | None
+    parties: Aggregation | None = None
 
     @property
     def reports(self) -> int:
         """How many noisy values are averaged for each output."""
         return self.users if self.model is Model.LOCAL else 1
+
+    @property
+    def summed(self) -> bool:
+        """Whether aggregators add up and add the noise."""
+        return self.model is Model.AGGREGATED
+
+    def sums(self, query: Query) -> SummedNoise:
+        """The aggregators' noise on a query."""
+        if self.noise not in ("auto", "laplace"):
+            raise ParameterError(
+                f"noise is {self.noise!r}, and aggregators add discrete Laplace noise.",
+                allowed="'auto' or 'laplace'",
+                fix="noise='auto'",
+            )
+        return summed_noise(query, self.alpha, users=self.users, parties=self.parties)
 
 
 class HistogramKind(ABC):
@@ -204,6 +221,8 @@ class EdgesKind(HistogramKind):
 
     def build(self, target: NoiseTarget) -> HistogramNoise:
         """The nearest histogram along the graph has a proven bound where nodes are items."""
+        if target.summed:
+            raise ParameterError("Aggregators add up answers along lines and trees; on other graphs the items' shares.")
         if target.noise not in ("auto", "laplace"):
             raise ParameterError(
                 f"noise is {target.noise!r}, but noise along edges is Laplace.",
@@ -249,16 +268,21 @@ class TreeKind(HistogramKind):
     user_level_words = "noise on every edge of the tree, as EMD-DP at alpha = epsilon"
 
     def build(self, target: NoiseTarget) -> HistogramNoise:
-        """Decoded along the tree."""
-        built = tree_histogram(
-            target.space,
-            target.alpha,
-            target.delta,
-            users=target.users,
-            noise=target.noise,
-            model=target.model,
-            mu_for=target.mu_for,
-        )
+        """Decoded along the tree; what aggregators add up is decoded as the mean of a few reports with its noise."""
+        if target.summed:
+            query = tree_edges(target.space)
+            sums = target.sums(query)
+            built = TreeHistogram(query, sums, sums.copies, Model.LOCAL)
+        else:
+            built = tree_histogram(
+                target.space,
+                target.alpha,
+                target.delta,
+                users=target.users,
+                noise=target.noise,
+                model=target.model,
+                mu_for=target.mu_for,
+            )
         tree, how, variance, distribution = built.tree, target.how, built.variance, built.distribution
         return HistogramNoise(
             self,
@@ -268,7 +292,7 @@ class TreeKind(HistogramKind):
             lambda values: decode(tree, values, how=how, variances=variance, distribution=distribution),
             built.undecoded_error,
             min(built.nearest_error_upper, 1.0),
-            target.reports,
+            built.reports,
         )
 
 
@@ -283,7 +307,7 @@ class MultiscaleKind(HistogramKind):
 
     def build(self, target: NoiseTarget) -> HistogramNoise:
         """Decoded to one map."""
-        if target.model is Model.LOCAL:
+        if target.model is not Model.CENTRAL:
             raise ParameterError("Noise at several scales is made for a curator who holds all data.")
         scales = multiscale_density(
             target.space, target.alpha, target.delta, users=target.users, noise=target.noise, mu_for=target.mu_for
@@ -313,15 +337,20 @@ class CellsKind(HistogramKind):
     def build(self, target: NoiseTarget) -> HistogramNoise:
         """Brought to the shares of a histogram."""
         query, reports = histogram(target.space), target.reports
-        noise = linear_candidates(
-            query,
-            target.alpha,
-            target.delta,
-            noise=target.noise,
-            model=target.model,
-            users=None if target.model is Model.LOCAL else target.users,
-            mu_for=target.mu_for,
-        )[0]
+        noise: AdditiveNoise
+        if target.summed:
+            noise = sums = target.sums(query)
+            reports = sums.copies
+        else:
+            noise = linear_candidates(
+                query,
+                target.alpha,
+                target.delta,
+                noise=target.noise,
+                model=target.model,
+                users=None if target.model is Model.LOCAL else target.users,
+                mu_for=target.mu_for,
+            )[0]
         k, deviation = query.space.items, noise.deviation / math.sqrt(reports)
         decoder = nearest_in_simplex if target.how == "nearest" else cells_decoder(query.space, _law(noise, reports))
         # Projections bring points of a convex set no farther apart, and EMD <= 1-norm/2 <= sqrt(k) 2-norm/2.

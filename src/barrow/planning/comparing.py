@@ -22,7 +22,7 @@ from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_line
 from barrow.planning.simulate import Reference, reference_distribution
 from barrow.planning.terms import Terms
 from barrow.planning.user_level import released_user_level, user_level_histograms
-from barrow.promises import Model, Policy, describe_move
+from barrow.promises import Aggregation, Model, Policy, describe_move
 from barrow.promises.definitions import positive, probability, to_model
 from barrow.promises.policy import PromiseLike, Satisfied
 from barrow.queries import Query, query_from_spec
@@ -45,6 +45,7 @@ def compare(
     reference: Reference = "auto",
     noise: str = "auto",
     decode: str = "auto",
+    parties: Aggregation | None = None,
 ) -> Comparison:
     """All mechanisms that can answer ``query`` under (alpha, delta)-EMD-DP, and user-level DP beside them.
 
@@ -59,12 +60,13 @@ def compare(
         users: n, public.
         items: m, how many items each user holds, where that is public and the same for all; without it mechanisms that
             need it are left out.
-        model: ``"central"``, ``"local"``, or ``"shuffle"`` (histograms).
+        model: ``"central"``, ``"local"``, ``"aggregated"``, or ``"shuffle"`` (histograms).
         promises: (share, distance, epsilon), as texts or triples, or a policy; their changes head the columns.
         epsilons: More parameters of user-level DP to compare with.
         reference: The public distribution at which the error of a decoded histogram is predicted.
         noise: Of a histogram: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
         decode: Of a histogram: ``"auto"`` or ``"nearest"``.
+        parties: In the aggregated model, who adds up.
 
     >>> from barrow.spaces import Clustered
     >>> result = compare(Clustered.grid(5, 4, r=0.02), {"kind": "histogram"}, 25, users=10**4, epsilons=["0.5"])
@@ -79,7 +81,7 @@ def compare(
         raise ParameterError(
             "Neither promises nor alpha are given.", allowed="one of them", fix='promises=["1/30, 10 km, 0.5"]'
         )
-    terms = Terms(space, users, delta=slack, model=to_model(model))
+    terms = Terms(space, users, delta=slack, model=to_model(model), parties=parties)
     if alpha is None and policy is not None:  # each mechanism at the largest alpha that keeps the promises
         terms = replace(terms, promises=policy.promises, records=policy.records)
     else:
@@ -90,16 +92,21 @@ def compare(
         request = _histogram(target)
         own, cannot = histogram_candidates(target)
     else:
-        request = _linear(query, slack, users, model)
+        request = _linear(query, slack, users, model, parties)
         own, cannot = _snapped(query, errors_within(query, terms)), {}
     rate = own[0].guarantee.definition.parameters.get("alpha", terms.alpha)
     return compared(space, request, own, rate, slack, policy=policy, epsilons=epsilons, cannot=cannot)
 
 
-def _linear(query: Query, delta: Fraction, users: int, model: str) -> ComparisonRequest:
+def _linear(
+    query: Query, delta: Fraction, users: int, model: str, parties: Aggregation | None = None
+) -> ComparisonRequest:
     """A linear question: errors are half widths."""
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
+        if parties is not None:
+            here = Terms(query.space, users, given=epsilon, model=to_model(model), parties=parties)
+            return _snapped(query, [as_user_level(one) for one in errors_within(query, here)])
         return _snapped(query, user_level_errors(query, epsilon, delta, users=users, model=model))
 
     return ComparisonRequest(query.description, "95 % half width of each value", query.unit, others, paper_rule_linear)
@@ -119,6 +126,9 @@ def _histogram(target: HistogramTarget) -> ComparisonRequest:
     slow = items is not None and model != Model.CENTRAL and not (model == Model.LOCAL and space.geometry.has_tree)
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
+        if model is Model.AGGREGATED:  # EMD-DP at alpha = epsilon
+            here = replace(target, terms=replace(terms, given=epsilon, promises=()))
+            return [as_user_level(one) for one in histogram_candidates(here)[0]]
         result = released_user_level(target, epsilon) or user_level_histograms(
             space,
             epsilon,

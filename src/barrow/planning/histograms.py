@@ -102,10 +102,10 @@ def histogram_candidates(
     candidates: list[Candidate] = []
     cannot: dict[str, str] = {}
     additive = {name: _additive(kind) for name, kind in HISTOGRAMS.items()}
+    itemwise = {"frequency": _frequency, "paper": _paper}
     builders: dict[str, Callable[[HistogramTarget], Candidate]] = {
         **({} if target.terms.model is Model.SHUFFLE else additive),
-        "frequency": _frequency,
-        "paper": _paper,
+        **({} if target.terms.model is Model.AGGREGATED else itemwise),
     }
     if only == "auto":
         cannot.update(_hopeless(target))
@@ -189,7 +189,9 @@ def _hopeless(target: HistogramTarget) -> dict[str, str]:
     """Mechanisms that take seconds to plan and lose to noise along edges wherever both were measured."""
     space, central = target.terms.space, target.terms.model is Model.CENTRAL
     line, grid = space.geometry.on_line, space.geometry.lattice
-    if target.noise not in ("auto", "laplace") or space.items <= _FEW_ITEMS or (space.geometry.has_tree and not line):
+    if target.terms.model is Model.AGGREGATED or target.noise not in ("auto", "laplace"):
+        return {}
+    if space.items <= _FEW_ITEMS or (space.geometry.has_tree and not line):
         return {}
     deep = grid is not None and grid.dimension > 2  # where nodes have many edges scales may win
     lost = ["multiscale"] if central and not (deep and space.items <= _MANY_ITEMS) else []
@@ -293,7 +295,16 @@ def _noise_of(
     terms = target.terms
     return kind.build(
         NoiseTarget(
-            space, alpha, terms.delta, terms.users, terms.model, target.noise, target.decode, spacing, terms.mu_for
+            space,
+            alpha,
+            terms.delta,
+            terms.users,
+            terms.model,
+            target.noise,
+            target.decode,
+            spacing,
+            terms.mu_for,
+            terms.parties,
         )
     )
 

@@ -12,6 +12,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import linear_candidates
 from barrow.mechanisms.additive import AdditiveNoise, CalibratedNoise
 from barrow.mechanisms.linear import MuFor
+from barrow.mechanisms.summed import SUMS_WORDS, summed_noise
 from barrow.mechanisms.user_level import BallNoise, UserLevelNoise, user_level_candidates
 from barrow.mechanisms.user_level.ball import MOST_ENTRIES
 from barrow.numerics import Exact
@@ -63,6 +64,8 @@ def errors_within(query: Query, terms: Terms, noise: str = "auto") -> list[Candi
     >>> [result.name for result in errors_within(mean(line), Terms(line, 1000, (Promise("all", "5 years", "0.5"),)))]
     ['laplace']
     """
+    if terms.model is Model.AGGREGATED:
+        return [_summed(query, terms, noise)]
     candidates: list[Candidate] = []
     people, model = terms.users, terms.model
     change = person_change if query.of_person else linear_change
@@ -74,6 +77,18 @@ def errors_within(query: Query, terms: Terms, noise: str = "auto") -> list[Candi
         alpha = terms.alpha_for(query.range_ratio(2 if each == "gaussian" else _ORDER.get(each, each)), change)
         candidates += linear_errors(query, alpha, terms.delta, users=people, model=model, noise=each, mu_for=mu_for)
     return best_first(candidates)
+
+
+def _summed(query: Query, terms: Terms, noise: str) -> Candidate:
+    """The aggregators' noise, which is of one kind."""
+    if noise not in ("auto", "laplace", "l1"):
+        raise ParameterError(
+            f"noise is {noise!r}, and aggregators add discrete Laplace noise.",
+            allowed="'auto' or 'laplace' where model = 'aggregated'",
+            fix="noise = 'auto'",
+        )
+    built = summed_noise(query, terms.alpha_for(query.range_ratio("1")), users=terms.users, parties=terms.parties)
+    return Candidate("sums", SUMS_WORDS, price(built.event), built.half_width, mechanism=built)
 
 
 _ORDER = {"laplace": "1", "l1": "1", "l2": "2", "linf": "inf"}

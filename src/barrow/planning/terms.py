@@ -13,7 +13,7 @@ from barrow.numerics import exact_text, float_down, float_up, gdp_mu_lower, whol
 from barrow.numerics.exact import at_most
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.numerics.search import root_down
-from barrow.promises import GaussianNoise, Model, Policy, Promise, RecordMap
+from barrow.promises import Aggregation, GaussianNoise, Model, Policy, Promise, RecordMap
 from barrow.promises.events import Change, linear_change
 from barrow.promises.periods import Window
 from barrow.promises.policy import Satisfied
@@ -42,6 +42,7 @@ class Terms:
         number: What one number each person's records became; None where they stayed records.
         squares: Where the ledger adds up in quadrature, the square of the mu that each promise leaves to this question
             at ``delta``, which all such releases share.
+        parties: In the aggregated model, who adds up.
 
     >>> from barrow.spaces import Line
     >>> terms = Terms(Line(0, 100, unit="years", step=1), 1000, (Promise("all", "5 years", "0.5"),))
@@ -65,6 +66,7 @@ class Terms:
     periods: int = 1
     number: str | None = None
     squares: tuple[Fraction, ...] = ()
+    parties: Aggregation | None = None
 
     @property
     def anonymity_set(self) -> int:
@@ -74,6 +76,13 @@ class Terms:
     def anonymity_set_among(self, people: int) -> int:
         """The same if ``people`` people take part; never below the person concerned."""
         return max(1, math.floor(people * self.honest_fraction))
+
+    def for_people(self, users: int) -> Terms:
+        """The same if another number of people take part; people were told the grid that was planned."""
+        parties = self.parties
+        if parties is not None and parties.planned is None and users != self.users:
+            parties = replace(parties, planned=self.users)
+        return replace(self, users=users, parties=parties)
 
     @cached_property
     def policy(self) -> Policy:
@@ -201,6 +210,7 @@ class Terms:
                 else {"weights": [exact_text(w) for w in self.reads.weights]}
             ),
             **({} if self.periods == 1 else {"periods": self.periods}),
+            **({} if self.parties is None else self.parties.to_spec()),
             **({"squares": [exact_text(square) for square in self.squares]} if self.squares else {}),
         }
 

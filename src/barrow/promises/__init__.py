@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
+    from barrow.promises.aggregation import Aggregation
     from barrow.promises.channels import ItemChannel
     from barrow.promises.definitions import (
         Definition,
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         PersonKNormNoise,
         PureRelease,
         SampledItems,
+        SecureSum,
         ShuffledReports,
         UserLevelRelease,
         event_from_json,
@@ -63,10 +65,11 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            ".aggregation": "Aggregation",
             ".channels": "ItemChannel",
             ".definitions": "Definition DiscreteEmd Emd ItemMetric Model UserLevel group_delta_upper",
             ".events": "EVENT_VERSION EVENTS Event GaussianNoise KNormNoise PersonGaussianNoise PersonKNormNoise "
-            "PureRelease SampledItems ShuffledReports UserLevelRelease event_from_json",
+            "PureRelease SampledItems SecureSum ShuffledReports UserLevelRelease event_from_json",
             ".groups": "Grouping",
             ".guarantees": "Conversion Guarantee definition_from_json emd_rate_from guarantee_from_json item_to_emd "
             "to_bounded to_discrete to_emd to_model_of to_user_level",

@@ -33,7 +33,7 @@ Symbol = Literal["alpha", "epsilon"]
 
 
 class Model(StrEnum):
-    """Who adds the noise: each user (local), users and a shuffler (shuffle), a curator (central).
+    """Who adds the noise: each user (local), users and a shuffler, aggregators of shares, a curator (central).
 
     >>> Model("central").value
     'central'
@@ -41,11 +41,14 @@ class Model(StrEnum):
 
     LOCAL = "local"
     SHUFFLE = "shuffle"
+    AGGREGATED = "aggregated"
     CENTRAL = "central"
 
     @classmethod
     def _missing_(cls, value: object) -> Model:
-        raise ParameterError(f"model is {value!r}.", allowed="'local', 'shuffle' or 'central'", fix="model='central'")
+        raise ParameterError(
+            f"model is {value!r}.", allowed="'local', 'shuffle', 'aggregated' or 'central'", fix="model='central'"
+        )
 
     def __repr__(self) -> str:
         return f"Model.{self.name}"

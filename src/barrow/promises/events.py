@@ -22,6 +22,7 @@ from typing import Any, ClassVar
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.numerics import Exact, exact_text, float_down, float_up, whole
 from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.promises.aggregation import Aggregation
 from barrow.promises.channels import ItemChannel, to_channel
 from barrow.promises.definitions import Emd, Model, UserLevel, positive, probability, share, to_model
 from barrow.promises.guarantees import Guarantee
@@ -284,6 +285,51 @@ class PersonGaussianNoise(GaussianNoise):
 
 
 @dataclass(frozen=True, init=False)
+class SecureSum(KNormNoise):
+    """The sum over people of answers rounded at random, with the aggregators' discrete Laplace noise.
+
+    What it promises holds against ``dishonest`` aggregators together with everybody else (docs/proofs/summed.md).
+
+    Args:
+        alpha: Privacy loss per unit of EMD.
+        range_ratio: B/ell as in :class:`KNormNoise`.
+        aggregators: How many add up shares.
+        dishonest: How many of them may break the rules.
+        model: Always ``"aggregated"``.
+
+    >>> SecureSum(alpha=6, range_ratio="1/2").epsilon_at(Fraction(1, 30), Fraction(1), Fraction(0))
+    Fraction(1, 10)
+    """
+
+    method: ClassVar[str] = "secure sum"
+    page: ClassVar[str] = "docs/proofs/summed.md"
+    aggregators: int
+    dishonest: int
+
+    def __init__(
+        self,
+        alpha: Exact,
+        *,
+        range_ratio: Exact | None = None,
+        aggregators: int = 2,
+        dishonest: int = 1,
+        model: str = Model.AGGREGATED,
+    ) -> None:
+        super().__init__(alpha, model=model, range_ratio=range_ratio)
+        parties = Aggregation(aggregators, dishonest)
+        if self.model is not Model.AGGREGATED:
+            raise ParameterError(
+                f"model is {self.model.value!r}.", allowed="'aggregated'", fix="leave it out"
+            )
+        object.__setattr__(self, "aggregators", parties.aggregators)
+        object.__setattr__(self, "dishonest", parties.dishonest)
+
+    def pair(self, tail: Fraction, projection: Fraction) -> Pair:
+        """Randomised response: discrete noise is not dominated by the Laplace pair of the same parameter."""
+        return linear_pair("pure", self.alpha, self.range_ratio)
+
+
+@dataclass(frozen=True, init=False)
 class PureRelease(Event):
     """Any release known only to be (alpha, 0)-EMD-DP.
 
@@ -488,6 +534,7 @@ EVENTS: dict[str, type[Event]] = {
         PersonKNormNoise,
         PersonGaussianNoise,
         PureRelease,
+        SecureSum,
         ShuffledReports,
         SampledItems,
         UserLevelRelease,

@@ -190,19 +190,19 @@ def to_bounded(definition: Definition) -> Conversion:
 
 
 def to_model_of(definition: Definition, model: str) -> Conversion:
-    """The same numbers in a model of more trust: local implies shuffle implies central.
+    """The same numbers in a model of more trust: local implies shuffle implies aggregated implies central.
 
     Users add their noise independently, so when one user's data change only that user's report does.
 
     >>> to_model_of(Emd(25, model="local"), "central").definition.model.value
     'central'
     """
-    order = [Model.LOCAL, Model.SHUFFLE, Model.CENTRAL]
+    order = list(Model)
     target = to_model(model)
     if order.index(target) < order.index(definition.model):
         raise ParameterError(
             f"A {definition.model.value} guarantee says nothing in the {target.value} model.",
-            allowed="local to shuffle to central",
+            allowed="local to shuffle to aggregated to central",
             fix=f"model={definition.model.value!r}",
         )
     return Conversion(replace(definition, model=target), "docs/proofs/definitions.md")

@@ -210,5 +210,5 @@ def collected(answer: Answer, collector: ReportSums) -> Collected:
 @singledispatch
 def for_people(answer: Answer, users: int) -> Answer:
     """The same channel, priced and decoded for as many people as really took part; by the type of the answer."""
-    result: Answer = replace(answer, terms=replace(answer.terms, users=users))  # type: ignore[type-var]
+    result: Answer = replace(answer, terms=answer.terms.for_people(users))  # type: ignore[type-var]
     return result

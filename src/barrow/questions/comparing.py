@@ -59,6 +59,7 @@ def histograms_compared(
         delta=terms.delta,
         users=terms.users,
         model=terms.model,
+        parties=terms.parties,
         promises=terms.policy_of(promises),
         epsilons=epsilons,
         **options,  # type: ignore[arg-type]  # items, reference, noise and decode, by name

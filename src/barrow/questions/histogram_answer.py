@@ -300,7 +300,7 @@ def _(answer: HistogramAnswer, drawn: Sample) -> list[str]:
 def _for(answer: HistogramAnswer, users: int) -> HistogramAnswer:
     """The same promise, with the decoder for as many reports as there are."""
     chosen = replace(answer.chosen, mechanism=_made_for(answer, users))
-    return replace(answer, terms=replace(answer.terms, users=users), chosen=chosen)
+    return replace(answer, terms=answer.terms.for_people(users), chosen=chosen)
 
 
 def _made_for(answer: HistogramAnswer, users: int) -> mechanisms.HistogramNoise:
@@ -308,7 +308,7 @@ def _made_for(answer: HistogramAnswer, users: int) -> mechanisms.HistogramNoise:
     if users == answer.terms.users:
         return answer.mechanism
     noise = "gaussian" if answer.noise.p is None else "laplace"
-    target = replace(answer.target, terms=replace(answer.terms, users=users), noise=noise)
+    target = replace(answer.target, terms=answer.terms.for_people(users), noise=noise)
     if answer.mechanism.family.spaced:  # people reported the nodes that were planned
         target = replace(target, spacing=answer.query.arguments.get("spacing"))
     return noise_within(target, answer.mechanism.kind)

@@ -87,6 +87,12 @@ class ItemWiseQuestion(Question):
 
     def choose(self, terms: Terms) -> tuple[planning.ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
         """The randomiser that keeps the terms, behind samples where they are asked for, and its price."""
+        if terms.model is Model.AGGREGATED:
+            raise ParameterError(
+                f"The question {self.kind!r} is about randomised items, which nobody needs to add up in shares.",
+                allowed="a mean, a distance, a function, a histogram where model = 'aggregated'",
+                fix="kind = 'histogram', or model = 'shuffle'",
+            )
         if self.items is None and self.samples is None:
             raise ParameterError(
                 f"The question {self.kind!r} does not say how many items each person holds.",

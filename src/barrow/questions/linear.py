@@ -15,6 +15,7 @@ from msgspec import structs
 from barrow import mechanisms, planning
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
+from barrow.mechanisms.summed import SummedNoise
 from barrow.noise import Center
 from barrow.numerics import Exact, exact_text, float_up
 from barrow.numerics.exact import at_most, near
@@ -336,24 +337,31 @@ def mean_over_people(terms: Terms, query: Query, counts: Counts | ItemSums) -> C
 
 def noise_facts(query: Query, noise: ReportNoise, half_width: float, half_width_all: float) -> AnswerFacts:
     """What a statement says about values with additive noise."""
+    scale, grid = _stated(noise)
     return AnswerFacts(
         outputs=query.dimension,
         unit=query.unit,
         half_width_95=half_width,
         half_width_95_all=half_width_all,
-        noise=NoiseFacts(distribution=noise.name, scale=float_up(noise.scale), grid=str(noise.grid)),
+        noise=NoiseFacts(distribution=noise.name, scale=float_up(scale), grid=str(grid)),
     )
 
 
 def noise_parameters(query: Query, noise: ReportNoise, method: str) -> Json:
     """The public numbers on which the distribution of values with additive noise depends."""
+    scale, grid = _stated(noise)
     return {
         "query": query.to_spec(),
         "noise": noise.name,
-        "scale": exact_text(noise.scale),
-        "grid": exact_text(noise.grid),
+        "scale": exact_text(scale),
+        "grid": exact_text(grid),
         "constant": method,
     }
+
+
+def _stated(noise: ReportNoise) -> tuple[Fraction, Fraction]:
+    """Scale and grid as they are said: those of aggregators are of the sum, and not of what it is planned as."""
+    return noise.stated if isinstance(noise, SummedNoise) else (noise.scale, noise.grid)
 
 
 def ratio_of(answer: Answer) -> Fraction:
@@ -462,7 +470,7 @@ def linear_details(answer: LinearAnswer) -> Json:
     return {
         "outputs": answer.query.dimension,
         "noise": answer.noise.name,
-        "scale": float_up(answer.noise.scale),
+        "scale": float_up(_stated(answer.noise)[0]),
         "constant": dict(zip(("proved", "method", "lipschitz"), answer.constant, strict=True)),
         "half_width_95": answer.half_width,
         "half_width_95_all": answer.half_width_all,
@@ -481,7 +489,7 @@ def linear_lines(answer: LinearAnswer) -> list[str]:
     more = f"; all at once ± {at_most(answer.half_width_all)}{unit}" if many else ""
     more += snapping_words(answer.facts())
     lines = [
-        f"Noise     {noise.name}, scale {near(float_up(noise.scale))}{unit}{whose}",
+        f"Noise     {noise.name}, scale {near(float_up(_stated(noise)[0]))}{unit}{whose}",
         f"Error     each value ± {at_most(answer.half_width)}{unit} (95 %){more}",
     ]
     _, method, constant = answer.constant

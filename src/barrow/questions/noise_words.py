@@ -36,6 +36,13 @@ def noise_sentence(facts: AnswerFacts) -> str:
     noise = facts.noise
     if noise is None or noise.scale is None:
         raise not_whole()
+    if noise.distribution == "discrete Laplace":
+        return (
+            "Every person's answer was rounded at random, by an exact coin, to a public grid "
+            f"({noise.grid} of the mean), and left their device in shares. Each aggregator added its own discrete "
+            f"Laplace noise from its operating system's entropy: together of scale {noise.scale:.4g} {facts.unit}".rstrip()
+            + " or more."
+        )
     return (
         f"{noise.distribution} noise of scale {noise.scale:.4g} {facts.unit}".rstrip()
         + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise.grid}."

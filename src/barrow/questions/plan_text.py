@@ -77,6 +77,7 @@ def answer_json(answer: Answer) -> Json:
         "snapping": space.snapping_upper * space.diameter,
         "users": terms.users,
         "model": terms.model.value,
+        **({} if terms.parties is None else terms.parties.to_spec()),
         "error": answer.error,
         "error_unit": answer.error_unit,
         **details(answer),
@@ -110,6 +111,8 @@ def plan_lines(answer: Answer) -> list[str]:
         apart = terms.space.no_records_distance is not None or "no records" not in answer.question.missing
         advice = "" if apart else '; missing = "no records" gives them an item of their own'
         lines.append(f"Missing   {missing_people(answer)}{advice}")
+    if terms.parties is not None:
+        lines.append(f"Trust     {terms.parties.trusted}")
     lines += answer_lines(answer)
     lines += [f"Warning   {text}" for text in texts(notes, Severity.UNPROVED, Severity.WARNING)]
     lines.append(f"Worst     all data of one person different: ε ≤ {at_most(answer.worst_epsilon)}")

@@ -12,7 +12,7 @@ from urllib.parse import quote, unquote
 from barrow.engines import with_tables
 from barrow.errors import ParameterError, reading
 from barrow.numerics import exact_text
-from barrow.promises import Model, Promise, UserLevel
+from barrow.promises import Aggregation, Model, Promise, UserLevel
 from barrow.promises.definitions import share as fraction_of
 from barrow.promises.policy import to_promise
 from barrow.questions import Question, to_question
@@ -29,6 +29,12 @@ _FILES = ("sqlite", "duckdb")
 def honest_share(honest: Any, model: Model) -> Fraction:
     """The share of honest people, checked against the model."""
     result = fraction_of(honest, "honest")
+    if result != 1 and model is Model.AGGREGATED:
+        raise ParameterError(
+            f"honest is {exact_text(result)}, and the model is 'aggregated', where nobody rests on other people.",
+            allowed="honest for model = 'shuffle' only",
+            fix="leave honest out; dishonest = 1 says how many aggregators may break the rules",
+        )
     if result != 1 and model is not Model.SHUFFLE:
         raise ParameterError(
             f"honest is {exact_text(result)}, and the model is {model.value!r}, where nobody hides anybody.",
@@ -36,6 +42,24 @@ def honest_share(honest: Any, model: Model) -> Fraction:
             fix="leave honest out",
         )
     return result
+
+
+def parties_of(aggregators: Any, dishonest: Any, model: Model) -> Aggregation | None:
+    """Who adds up in the aggregated model; refused in others.
+
+    >>> parties_of(3, None, Model.AGGREGATED), parties_of(None, None, Model.LOCAL)
+    (Aggregation(aggregators=3, dishonest=1, planned=None), None)
+    """
+    if model is Model.AGGREGATED:
+        return Aggregation(2 if aggregators is None else aggregators, 1 if dishonest is None else dishonest)
+    for name, value in (("aggregators", aggregators), ("dishonest", dishonest)):
+        if value is not None:
+            raise ParameterError(
+                f"{name} is {value!r}, and the model is {model.value!r}, where nobody adds up shares.",
+                allowed=f"{name} for model = 'aggregated' only",
+                fix=f"leave {name} out, or model = 'aggregated'",
+            )
+    return None
 
 
 def space_of_any(space: Any) -> Space:

@@ -92,6 +92,8 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     users: int | None = None
     model: str = "central"
     honest: Number = 1
+    aggregators: int | None = None
+    dishonest: int | None = None
     ledger: str | None = None
     missing: str | None = None
     alpha: Number | None = None
@@ -157,6 +159,8 @@ def study_from_spec(
         questions=[floats(question) for question in result.question],
         model=result.model,
         honest_fraction=result.honest,
+        aggregators=result.aggregators,
+        dishonest=result.dishonest,
         data=_data(result.data, folder or "", acknowledge_sql),
         ledger=None if result.ledger is None else from_here(result.ledger, folder or ""),
         folder=folder,
@@ -301,6 +305,8 @@ def spec_of(study: Study, folder: str | os.PathLike[str] | None = None) -> dict[
         "users": study.users,
         "model": None if study.model is Model.CENTRAL else study.model.value,
         "honest": None if study.honest_fraction == 1 else _number(study.honest_fraction),
+        "aggregators": None if study.parties is None else study.parties.aggregators,
+        "dishonest": None if study.parties is None else study.parties.dishonest,
         "ledger": ledger,
         "alpha": None if study.alpha_given is None else _number(study.alpha_given),
         "delta": _number(study.delta) if study.delta else None,

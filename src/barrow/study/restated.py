@@ -13,7 +13,7 @@ from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
 from barrow.planning.terms import Terms
-from barrow.promises import Event, Guarantee, Model, Promise, RecordMap, Window, event_from_json
+from barrow.promises import Aggregation, Event, Guarantee, Model, Promise, RecordMap, Window, event_from_json
 from barrow.questions import Answer, Mean, Question, declared_parts
 from barrow.questions.answer import Sample, Statistics, Tables
 from barrow.questions.releasing import HeldItems, held_by_each
@@ -102,6 +102,9 @@ class _StatedParameters(msgspec.Struct):
     delta: str
     fraction: str
     honest: str = "1"
+    aggregators: int | None = None
+    dishonest: int = 1
+    planned: int | None = None
     records: RecordMap = RecordMap.CONTRACTION
     samples: int | None = None
     declared: list[str] = []
@@ -234,6 +237,7 @@ def _plan(statement: Statement, told: _StatedParameters, event: Event, guarantee
         reads,
         told.periods,
         squares=tuple(exact(square, "a square") for square in told.squares),
+        parties=None if told.aggregators is None else Aggregation(told.aggregators, told.dishonest, told.planned),
     )
     items = statement.answer.items_per_person if told.samples is None else None
     return _Stated(Mean(), terms, guarantee, _Caused(event), HeldItems(items, told.samples))

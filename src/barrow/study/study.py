@@ -14,7 +14,7 @@ from barrow.errors import ParameterError, nearest_name, path_text
 from barrow.numerics import Exact, checked_people, exact_text
 from barrow.planning.terms import Terms, in_quadrature
 from barrow.progress import task
-from barrow.promises import Calendar, Emd, Grouping, Model, Policy, Promise, RecordMap, UserLevel, Window
+from barrow.promises import Aggregation, Calendar, Emd, Grouping, Model, Policy, Promise, RecordMap, UserLevel, Window
 from barrow.promises.definitions import positive, probability, to_model
 from barrow.promises.policy import PromiseLike
 from barrow.questions import Question, to_question
@@ -40,6 +40,7 @@ from barrow.study.arguments import (
     effective_space,
     from_study,
     honest_share,
+    parties_of,
     promises_of,
     questions_of,
     records_of,
@@ -73,9 +74,11 @@ class Study(Displayed):
         users: n, how many people the data are about; public.
         dataset: A public name of the data set.
         questions: What is asked, each by a name.
-        model: Who adds the noise: ``"central"``, ``"local"`` or ``"shuffle"``.
+        model: Who adds the noise: ``"central"``, ``"local"``, ``"shuffle"`` or ``"aggregated"``.
         honest_fraction: For ``"shuffle"``: the share of people who send what they should and tell nobody, at least; the
             guarantee counts on these alone.
+        aggregators: For ``"aggregated"``: how many parties add up shares of people's answers; 2 by default.
+        dishonest: For ``"aggregated"``: how many of them may break the rules, and work together; 1 by default.
         data: The records.
         ledger: The file that remembers what was spent.
         missing: What people without records hold: ``"no records"``, a public item of its own, or ``"default item"``,
@@ -104,6 +107,7 @@ class Study(Displayed):
     requests: tuple[Question, ...]
     model: Model
     honest_fraction: Fraction
+    parties: Aggregation | None
     data: Data | None
     ledger: str | None
     user_level: UserLevel | None
@@ -124,6 +128,8 @@ class Study(Displayed):
         questions: Any = (),
         model: str | Model = "central",
         honest_fraction: Exact = 1,
+        aggregators: int | None = None,
+        dishonest: int | None = None,
         data: Data | None = None,
         ledger: str | os.PathLike[str] | None = None,
         user_level: UserLevel | None = None,
@@ -147,8 +153,8 @@ class Study(Displayed):
                     wanted,
                     lambda built: Study(
                         built, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
-                        honest_fraction=honest_fraction, data=data, missing=missing, groups=groups, periods=periods,
-                        composition=composition,
+                        honest_fraction=honest_fraction, aggregators=aggregators, dishonest=dishonest, data=data, missing=missing,
+                        groups=groups, periods=periods, composition=composition,
                     ),
                 )  # fmt: skip
                 put("_grids", grids)
@@ -164,6 +170,7 @@ class Study(Displayed):
         put("requests", questions_of(questions))
         put("questions", asked_together(self.requests, self.model))
         put("honest_fraction", honest_share(honest_fraction, self.model))
+        put("parties", parties_of(aggregators, dishonest, self.model))
         put("data", data)
         put("ledger", None if ledger is None else path_text(ledger, "The ledger"))
         put("user_level", user_level_of_any(user_level))
@@ -297,7 +304,7 @@ class Study(Displayed):
         terms = Terms(
             self.space_of(question), people or self.users or 1, self.promises, self.alpha_given,
             self.delta * share / lasts, share, self.model, self.honest_fraction, self.record_map, reads, periods,
-            number=self.number,
+            number=self.number, parties=self.parties,
         )  # fmt: skip
         return in_quadrature(terms, self.delta) if self.composition == "quadrature" else terms
 
@@ -450,7 +457,10 @@ class Study(Displayed):
 
     def replace(self, **changes: Any) -> Study:
         """The same study with some arguments changed, e.g. ``study.replace(model="local")``."""
-        study = Study(**{**self._arguments, **changes})
+        own = self._arguments
+        if self.parties is not None and changes.get("model", Model.AGGREGATED) != Model.AGGREGATED:
+            own |= {"aggregators": None, "dishonest": None}  # nobody adds up shares there
+        study = Study(**{**own, **changes})
         if self.grids is not None and study.space == self.space:
             object.__setattr__(study, "_grids", self.grids)
         return study
@@ -473,6 +483,8 @@ class Study(Displayed):
             "questions": self.requests,
             "model": self.model,
             "honest_fraction": self.honest_fraction,
+            "aggregators": None if self.parties is None else self.parties.aggregators,
+            "dishonest": None if self.parties is None else self.parties.dishonest,
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,
@@ -518,6 +530,8 @@ class Study(Displayed):
             "questions": list(self.questions) or None,
             "model": None if self.model is Model.CENTRAL else self.model.value,
             "honest": None if self.honest_fraction == 1 else exact_text(self.honest_fraction),
+            "aggregators": None if self.parties is None else self.parties.aggregators,
+            "dishonest": None if self.parties is None else self.parties.dishonest,
             "data": self.data,
             "ledger": self.ledger,
             "user_level": self.user_level,

@@ -1,0 +1,132 @@
+"""Exact audits of sums that aggregators add up: the law of every output, and draws word by word.
+
+Given what everybody else sent, the outputs are independent, each a rounded answer plus discrete Laplace noise. So the
+loss of a pair of data sets is the sum over outputs of the largest logarithm of a ratio of two numbers, and all of them
+are fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+
+from barrow import heavy
+from barrow.accounting import price
+from barrow.audit.pairs import known_distances, small_users
+from barrow.audit.verdict import NEAR, Finding, Tally
+from barrow.mechanisms import UserCounts
+from barrow.mechanisms.summed import SummedNoise, sum_form, summed_noise
+from barrow.noise.source import SeededSource
+from barrow.promises import Aggregation
+from barrow.queries import Query, mean, tree_edges
+from barrow.spaces import Clustered, Line, Space
+
+_UNLIKELY = 1e-6
+_PARTS = 60
+SETTINGS = ((2, 1), (Fraction(1, 2), 4), (8, 25), (3, 9))
+"""Alpha and the number of people that the grid is made for: grids of 4, 2, 64 and 12 steps."""
+
+
+def audit_sums() -> list[Finding]:
+    """One edge with every share of a person's items in sixtieths, in four settings; a tree, and a line's mean."""
+    edge = Line(0, 1, points=[0, 1])
+    results = [_edge(edge, Fraction(alpha), people) for alpha, people in SETTINGS]
+    clusters, line = Clustered.grid(2, 2, r=0.25), Line(0, 4, step=1, cells=True)
+    results.append(_small("secure sums, tree", clusters, tree_edges(clusters)))
+    results.append(_small("secure sums, mean", line, mean(line)))
+    return results
+
+
+def output_loss(one: Fraction, other: Fraction, p: Fraction) -> float:
+    """The largest |log ratio| of one output whose answers, in steps, are ``one`` and ``other``.
+
+    Between the two answers the logarithm is linear in the output, and beyond both it is constant, so that outputs next
+    to an answer are all that must be looked at.
+    """
+    looked = {math.floor(x) + more for x in (one, other) for more in (-1, 0, 1, 2)}
+    ratios = [chance(one, y, p) / chance(other, y, p) for y in looked]
+    return max(abs(math.log(max(r, 1 / r))) for r in ratios)
+
+
+def chance(answer: Fraction, y: int, p: Fraction) -> Fraction:
+    """P[Y = y] but for the factor (1 - p)/(1 + p): the answer rounded at random, and noise p^|k|."""
+    k = answer.numerator // answer.denominator
+    f = answer - k
+    return (1 - f) * p ** abs(y - k) + f * p ** abs(y - k - 1)
+
+
+def _answers(noise: SummedNoise, query: Query, users: Sequence[Sequence[int]], space: Space) -> list[list[Fraction]]:
+    """Each person's exact answers, in steps."""
+    centers = [UserCounts.of_users(space, [user]).center(query) for user in users]
+    return [[center.exact_entry(j) / noise.step for j in range(query.dimension)] for center in centers]
+
+
+def _edge(space: Space, alpha: Fraction, people: int) -> Finding:
+    """Every pair of shares, and pairs right beside a step, where the bound is attained."""
+    query = tree_edges(space)
+    noise = summed_noise(query, alpha, users=people)
+    tally, promised = Tally(f"secure sums, an edge at α = {alpha} for {people}", "aggregated"), price(noise.event)
+    steps = [Fraction(i, _PARTS) for i in range(_PARTS + 1)]
+    fine = noise.step * Fraction(1, 4096)  # a lattice point, and a little beside it
+    steps += [Fraction(0), fine, noise.step, noise.step + fine] if noise.step + fine <= 1 else [Fraction(0), fine]
+    for one, other in combinations(steps, 2):
+        w = float(abs(one - other))
+        if w == 0.0:
+            continue
+        loss = output_loss(one / noise.step, other / noise.step, noise.ratio)
+        tally.compared(f"shares {one} and {other}", loss, promised.epsilon_at(w), w, NEAR)
+    return tally.finding()
+
+
+def _small(name: str, space: Space, query: Query) -> Finding:
+    """Every ordered pair of people of one to four items; their distances by assignments."""
+    users = small_users(space.items, (1, 2, 3, 4))
+    noise = summed_noise(query, 2, users=3)
+    tally, promised = Tally(name, "aggregated"), price(noise.event)
+    apart, answers = known_distances(space, tuple(users)), _answers(noise, query, users, space)
+    for i, j in combinations(range(len(users)), 2):
+        pairs = zip(answers[i], answers[j], strict=True)
+        loss, w = sum(output_loss(x, y, noise.ratio) for x, y in pairs), float(apart[i, j])
+        if w == 0.0:
+            continue
+        for _ in range(2):  # the loss is the same in both directions
+            tally.compared(f"users {users[i]} and {users[j]}", loss, promised.epsilon_at(w), w, NEAR)
+    _conforms(tally, noise, query)
+    return tally.finding()
+
+
+def _conforms(tally: Tally, noise: SummedNoise, query: Query) -> None:
+    """Answers are rounded by the words of the source; honest aggregators' noise has the law that is counted on."""
+    form = sum_form(query.table, noise.step)
+    for seed in range(40):
+        values = [Fraction(seed * (j + 3) % 41, 41) * noise.step * form.most[j] for j in range(query.dimension)]
+        words = [Fraction(int(word), 2**64) for word in SeededSource(seed).words(query.dimension)]
+        answers = [v / noise.step for v in values]
+        up = [u < x - math.floor(x) for x, u in zip(answers, words, strict=True)]
+        rows = zip(answers, up, form.offsets, strict=True)
+        tally.draws += 1
+        if form.encode(values, source=SeededSource(seed)) != [math.floor(x) + more - low for x, more, low in rows]:
+            tally.violation("an answer is not rounded by a coin on its exact fraction", 1, 0)
+            return
+    _noise_conforms(tally, noise)
+
+
+def _noise_conforms(tally: Tally, noise: SummedNoise) -> None:
+    """What all but the dishonest aggregators add is discrete Laplace: counts of 4,000 sums, three parties and two."""
+    p = float(noise.ratio)
+    for parties in (Aggregation(2), Aggregation(3)):
+        here = SummedNoise(**{**vars(noise), "parties": parties, "dimension": 4000})
+        honest = parties.aggregators - parties.dishonest
+        total = np.sum([here.noise_share(source=SeededSource(7 * i + 1)) for i in range(honest)], axis=0)
+        tally.draws += len(total)
+        reach = max(1, math.floor(math.log(0.01) / math.log(p)))
+        values = np.arange(-reach, reach + 1)
+        law = (1 - p) / (1 + p) * p ** np.abs(values)
+        seen = np.array([(total == v).sum() for v in values], dtype=np.float64)
+        both = np.append(seen, len(total) - seen.sum()), np.append(law, 1 - law.sum()) * len(total)
+        if heavy.stats.chisquare(*both).pvalue < _UNLIKELY:
+            tally.violation("the honest aggregators' noise is not discrete Laplace", 1, 0)
