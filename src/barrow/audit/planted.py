@@ -117,7 +117,7 @@ def _half_scale(draw: Any) -> Any:
 
 
 def _exponential_ratio(shipped: Any) -> Any:
-    """p = e^-a, which is right where answers are on the grid."""
+    """P = e^-a, which is right where answers are on the grid."""
     return property(lambda self: Fraction(math.exp(-self.rate)))
 
 

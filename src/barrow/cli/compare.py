@@ -10,8 +10,11 @@ from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
 from barrow.cli.study_options import asking_options, output_options, study_and_questions
 from barrow.cli.terminal import echo, echo_json
+from barrow.questions import Question
 from barrow.render.report.plans import comparison_report
+from barrow.study import Study
 from barrow.study.bars import bars
+from barrow.study.models import compare_models
 
 
 @click.command()
@@ -20,6 +23,7 @@ from barrow.study.bars import bars
 @click.option(
     "--held", type=Whole(), help="How many items each person holds, where that is public and the same for all."
 )
+@click.option("--models", is_flag=True, help="All four models side by side, and who must be trusted in each.")
 @click.option("--reference", help="uniform, rough, zipf or mixed: where decoded errors are predicted.")
 @page_options
 @output_options
@@ -32,6 +36,7 @@ def compare(
     quiet: bool,
     epsilons: tuple[str, ...],
     held: int | None,
+    models: bool,
     reference: str | None,
     **flags: Any,
 ) -> None:
@@ -44,10 +49,14 @@ def compare(
     \b
     Example:
       barrow compare
+      barrow compare --models
       barrow compare --space 'clustered(shape=[10, 10], r=0.05)' --question histogram --users 10000 --held 1000 \\
         --alpha 25 --delta 1e-9 --eps 1.25
     """  # noqa: D301  (click reads the backspace)
     study, questions, _ = study_and_questions(words, file, flags)
+    if models:
+        _models(study, questions, held, as_json, quiet)
+        return
     with bars(False if quiet or as_json else None):
         results = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in questions]
     named = [(question.label, one) for question, one in zip(questions, results, strict=True)]
@@ -67,6 +76,24 @@ def compare(
         if wrote is not None:
             echo(f"\nWrote {wrote}.")
         echo("\nNothing was read and nothing was spent. Next: barrow plan")
+
+
+def _models(study: Study, questions: list[Question], held: int | None, as_json: bool, quiet: bool) -> None:
+    with bars(False if quiet or as_json else None):
+        results = {question.label: compare_models(study, question, held=held) for question in questions}
+    if as_json:
+        echo_json({"models": {label: one.to_json() for label, one in results.items()}})
+        return
+    for label, one in results.items():
+        if quiet:
+            echo(" ".join(row.model.value for row in one.rows if row.error is not None))
+            continue
+        echo(f"── {label}: {one.description}")
+        echo(str(one))
+    if not quiet:
+        echo(
+            "\nThe same promises in each; nothing was read and nothing was spent. Next: barrow plan --model aggregated"
+        )
 
 
 def _page(result: Any, dataset: str | None) -> Any:

@@ -94,6 +94,9 @@ def plan(
     for line in _study_lines(study, questions, periods, releases):
         echo(line)
     command = "barrow release --period last" if study.calendar is not None else "barrow release"
+    if study.model is Model.AGGREGATED:
+        echo("\nSuch surveys are planned by this version, and not collected yet.")
+        command = "barrow compare --models"
     echo(f"\nNo private value was read and nothing was spent. Next: {command}")
 
 

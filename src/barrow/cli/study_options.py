@@ -12,7 +12,7 @@ import click
 from barrow.cli.numbers import Whole
 from barrow.engines import with_tables
 from barrow.errors import ParameterError
-from barrow.promises import Promise
+from barrow.promises import Model, Promise
 from barrow.promises.periods import UNITS
 from barrow.questions import Question, to_question
 from barrow.spaces import parse_space, parse_spec
@@ -66,7 +66,7 @@ _QUESTION = [
     click.option("--alpha", help="alpha itself, instead of promises."),
     click.option("--delta", help="The delta of all releases together."),
     click.option("--fraction", "--part", "fraction", help="The share of every promise that the question may use."),
-    click.option("--model", type=click.Choice(["local", "shuffle", "aggregated", "central"]), help="Who adds the noise."),
+    click.option("--model", type=click.Choice([model.value for model in Model]), help="Who adds the noise."),
     click.option("--aggregators", type=Whole(2, 16), metavar="M", help="How many parties add up shares (aggregated)."),
     click.option("--dishonest", type=Whole(1, 15), metavar="B", help="How many of them may break the rules."),
 ]  # fmt: skip

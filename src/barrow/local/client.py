@@ -50,6 +50,12 @@ class Survey:
                 allowed="'local' or 'shuffle'",
                 fix="study.replace(model='local'), or barrow release for data already held",
             )
+        if study.model is Model.AGGREGATED:
+            raise ParameterError(
+                "model is 'aggregated', and this version plans such surveys and does not collect them.",
+                allowed="'local' or 'shuffle'",
+                fix="barrow compare --models shows what each model would give",
+            )
         self.study, self.request = study, study.question(question)
         for told in declared_parts(self.request, study.space):
             raise PluginError(

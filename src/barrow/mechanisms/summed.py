@@ -172,7 +172,7 @@ class SummedNoise(AdditiveNoise):
 
     @property
     def ratio(self) -> Fraction:
-        """p = 1/(1 + a)."""
+        """P = 1/(1 + a)."""
         return 1 / (1 + self.rate)
 
     @property
@@ -224,9 +224,7 @@ def _step(a: Fraction, ell: Fraction, alpha: Fraction) -> Fraction:
     return a * ell / alpha
 
 
-def summed_noise(
-    query: Query, alpha: Exact, *, users: int, parties: Aggregation | None = None
-) -> SummedNoise:
+def summed_noise(query: Query, alpha: Exact, *, users: int, parties: Aggregation | None = None) -> SummedNoise:
     """Noise of aggregators that makes the sum of people's answers to ``query`` (alpha, 0)-EMD-DP, unbounded.
 
     Args:

@@ -286,16 +286,9 @@ class PersonGaussianNoise(GaussianNoise):
 
 @dataclass(frozen=True, init=False)
 class SecureSum(KNormNoise):
-    """The sum over people of answers rounded at random, with the aggregators' discrete Laplace noise.
+    """The sum of answers rounded at random, with discrete Laplace noise of the aggregators (docs/proofs/summed.md).
 
-    What it promises holds against ``dishonest`` aggregators together with everybody else (docs/proofs/summed.md).
-
-    Args:
-        alpha: Privacy loss per unit of EMD.
-        range_ratio: B/ell as in :class:`KNormNoise`.
-        aggregators: How many add up shares.
-        dishonest: How many of them may break the rules.
-        model: Always ``"aggregated"``.
+    What it promises holds against ``dishonest`` of the ``aggregators``, together with everybody else.
 
     >>> SecureSum(alpha=6, range_ratio="1/2").epsilon_at(Fraction(1, 30), Fraction(1), Fraction(0))
     Fraction(1, 10)
@@ -307,20 +300,13 @@ class SecureSum(KNormNoise):
     dishonest: int
 
     def __init__(
-        self,
-        alpha: Exact,
-        *,
-        range_ratio: Exact | None = None,
-        aggregators: int = 2,
-        dishonest: int = 1,
-        model: str = Model.AGGREGATED,
-    ) -> None:
+        self, alpha: Exact, *, range_ratio: Exact | None = None, aggregators: int = 2, dishonest: int = 1,
+        model: str = "aggregated",
+    ) -> None:  # fmt: skip
         super().__init__(alpha, model=model, range_ratio=range_ratio)
         parties = Aggregation(aggregators, dishonest)
         if self.model is not Model.AGGREGATED:
-            raise ParameterError(
-                f"model is {self.model.value!r}.", allowed="'aggregated'", fix="leave it out"
-            )
+            raise ParameterError(f"model is {self.model.value!r}.", allowed="'aggregated'", fix="leave it out")
         object.__setattr__(self, "aggregators", parties.aggregators)
         object.__setattr__(self, "dishonest", parties.dishonest)
 

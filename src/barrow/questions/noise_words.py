@@ -37,11 +37,11 @@ def noise_sentence(facts: AnswerFacts) -> str:
     if noise is None or noise.scale is None:
         raise not_whole()
     if noise.distribution == "discrete Laplace":
+        scale = f"{noise.scale:.4g} {facts.unit}".rstrip()
         return (
             "Every person's answer was rounded at random, by an exact coin, to a public grid "
             f"({noise.grid} of the mean), and left their device in shares. Each aggregator added its own discrete "
-            f"Laplace noise from its operating system's entropy: together of scale {noise.scale:.4g} {facts.unit}".rstrip()
-            + " or more."
+            f"Laplace noise from its operating system's entropy: together of scale {scale} or more."
         )
     return (
         f"{noise.distribution} noise of scale {noise.scale:.4g} {facts.unit}".rstrip()

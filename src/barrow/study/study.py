@@ -153,8 +153,8 @@ class Study(Displayed):
                     wanted,
                     lambda built: Study(
                         built, promises, alpha=alpha, delta=delta, users=users, questions=questions, model=model,
-                        honest_fraction=honest_fraction, aggregators=aggregators, dishonest=dishonest, data=data, missing=missing,
-                        groups=groups, periods=periods, composition=composition,
+                        honest_fraction=honest_fraction, aggregators=aggregators, dishonest=dishonest, data=data,
+                        missing=missing, groups=groups, periods=periods, composition=composition,
                     ),
                 )  # fmt: skip
                 put("_grids", grids)

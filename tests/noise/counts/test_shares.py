@@ -37,6 +37,20 @@ class Words(RandomSource):
         return np.array(taken, dtype=np.uint64)
 
 
+class Logged(RandomSource):
+    """A seeded source that remembers what it handed out."""
+
+    private = False
+
+    def __init__(self, seed):
+        self.inner, self.log = SeededSource(seed), []
+
+    def words(self, count):
+        result = self.inner.words(count)
+        self.log.append(result.tolist())
+        return result
+
+
 @given(st.fractions(0, 1), st.integers(0, 5), st.booleans(), st.integers(0, 200))
 @settings(max_examples=200, deadline=None)
 def test_chances_are_enclosed(ratio, place, digit, bits):
@@ -87,18 +101,8 @@ def test_geometric_draws_are_those_of_the_words():
     p, number = Fraction(16, 17), 40
     low, more = shares._digits(p)
     for seed in range(often(10, 100)):
-        log = []
-
-        class Logged(RandomSource):
-            private = False
-            inner = SeededSource(seed)
-
-            def words(self, count):
-                result = self.inner.words(count)
-                log.append(result.tolist())
-                return result
-
-        sample = geometric([p] * number, source=Logged()).tolist()
+        source = Logged(seed)
+        sample, log = geometric([p] * number, source=source).tolist(), source.log
         expected = [0] * number
         for place in range(len(low)):
             r = p ** (2**place)
@@ -128,7 +132,7 @@ def urn_law(balls: int, parts: int) -> dict[int, Fraction]:
 
 @pytest.mark.parametrize("parts", [2, 3, 4])
 def test_an_urn_makes_a_negative_binomial_of_a_geometric_variable(parts):
-    """The rule is the beta-binomial law, as exact fractions; mixed over a geometric number of balls it is NB(1/parts)."""
+    """The rule is the beta-binomial law, as exact fractions; over a geometric number of balls it is NB(1/parts)."""
     r = Fraction(1, parts)
 
     def rising(base: Fraction, count: int) -> Fraction:

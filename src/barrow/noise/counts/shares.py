@@ -1,7 +1,8 @@
 """Exact coins, and shares of discrete Laplace noise that several parties draw apart (docs/proofs/summed.md, Section 3).
 
-A geometric variable is its binary digits, which are independent coins; a negative binomial one is what a Pólya urn keeps
-of a geometric one. Every coin compares a uniform number, read word by word, with an exact chance: no float decides.
+A geometric variable is its binary digits, which are independent coins; a negative binomial one is what a Pólya urn
+keeps of a geometric one. Every coin compares a uniform number, read word by word, with an exact chance: no float
+decides.
 """
 
 from __future__ import annotations

@@ -1,0 +1,120 @@
+"""Studies whose answers several aggregators add up: what is planned, compared and refused."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import barrow as bw
+from barrow.errors import ParameterError
+from barrow.ledger import Ledger
+from barrow.promises import Model, SecureSum
+from barrow.questions.plan_text import answer_json
+from barrow.study import Study
+from barrow.study.models import compare_models
+
+CLUSTERS = "clustered(shape=[10, 10], r=0.05)"
+YEARS = "line(low=0, high=100, step=1, unit='years')"
+
+
+@pytest.mark.parametrize(("aggregators", "ratio"), [(2, 1.49), (3, 1.26), (5, 1.16)])
+def test_histograms_err_as_was_measured(aggregators, ratio):
+    """Within 5 % of the ratios to a curator's error at 60 draws and Dirichlet populations."""
+    central = Study(CLUSTERS, alpha=25, users=10_000, missing="default item").plan("histogram")
+    plan = Study(CLUSTERS, alpha=25, users=10_000, model="aggregated", aggregators=aggregators).plan("histogram")
+    assert plan.error / central.error == pytest.approx(ratio, rel=0.05)
+    assert isinstance(plan.event, SecureSum)
+    assert plan.guarantee.definition.alpha == 25
+    assert plan.guarantee.delta == 0
+
+
+def test_promises_are_kept_as_a_curator_keeps_them():
+    promises = ["1 of 30, 5 years, 0.5", "all, anywhere, 4"]
+    plans = [Study(YEARS, promises, users=1000, model=model).plan("mean") for model in ("aggregated", "local")]
+    assert plans[0].alpha == plans[1].alpha
+    assert answer_json(plans[0])["promises"] == answer_json(plans[1])["promises"]
+    assert answer_json(plans[0])["aggregators"] == 2
+
+
+def test_the_promise_does_not_depend_on_the_number_of_people_and_a_plan_says_who_is_trusted():
+    few, many = (Study(YEARS, alpha=5, users=n, model="aggregated").plan("mean") for n in (1, 10**6))
+    assert few.guarantee == many.guarantee
+    assert "Trust     2 aggregators: no privacy unless at least one of them keeps to the rules" in str(many)
+
+
+def test_a_study_is_written_and_read_back():
+    study = Study(CLUSTERS, alpha=25, users=100, model="aggregated", aggregators=3, dishonest=2)
+    again = Study.from_spec(study.to_spec())
+    assert (again.parties, again.model) == (study.parties, Model.AGGREGATED)
+    assert eval(repr(study), {**vars(bw), "Study": Study, "Clustered": bw.spaces.Clustered}).parties == study.parties
+    assert study.replace(model="local").parties is None
+    terms = study.terms(study.question("histogram"))
+    assert (terms.to_spec()["aggregators"], terms.to_spec()["dishonest"]) == (3, 2)
+    assert terms.for_people(60).to_spec()["planned"] == 100
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"model": "local", "aggregators": 2}, "aggregators is 2, and the model is 'local'"),
+        ({"model": "shuffle", "dishonest": 1}, "dishonest is 1, and the model is 'shuffle'"),
+        ({"aggregators": 2}, "aggregators is 2, and the model is 'central'"),
+        ({"model": "aggregated", "honest_fraction": "0.9"}, "dishonest = 1 says"),
+        ({"model": "aggregated", "aggregators": 2, "dishonest": 2}, "all of them together see everybody's answer"),
+        ({"model": "aggregated", "aggregators": 17}, "aggregators is 17"),
+        ({"model": "aggregated", "missing": "no records"}, "no records"),
+        ({"model": "aggregated", "groups": [bw.Grouping("region", None, {"a": 50, "b": 50})]}, "has groups"),
+    ],
+)
+def test_what_belongs_to_another_model_is_refused_in_words(options, words):
+    with pytest.raises(ParameterError, match=words):
+        Study(CLUSTERS, alpha=25, users=100, **options)
+
+
+def test_periods_are_refused_in_words():
+    data = bw.Data(user="u", items=("x",), time="t", period="month", zone="UTC")
+    with pytest.raises(ParameterError, match="has periods"):
+        Study(YEARS, alpha=25, users=100, model="aggregated", data=data)
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("items(items=3)", "randomised items"),
+        ("frequency(items=3)", "randomised items"),
+        ("mean(noise='gaussian')", "discrete Laplace"),
+        ("histogram(noise='gaussian', mechanism='tree')", "discrete Laplace"),
+        ("histogram(mechanism='frequency')", "not known in the aggregated model"),
+        ("spread", "data already held"),
+    ],
+)
+def test_questions_that_cannot_be_added_up_are_refused_in_words(question, words):
+    with pytest.raises(ParameterError, match=words):
+        Study(YEARS, alpha=25, users=100, model="aggregated").plan(question)
+
+
+def test_all_four_models_stand_side_by_side():
+    study = Study("clustered(shape=[3, 3], r=0.05)", alpha=25, users=10_000, delta="1e-9")
+    result = compare_models(study, "histogram", held=30)
+    errors = {row.model.value: row.error for row in result.rows}
+    assert list(errors) == ["central", "aggregated", "shuffle", "local"]
+    assert errors["central"] < errors["aggregated"] < errors["shuffle"] < errors["local"]
+    assert [row.trusted.split(":")[0] for row in result.rows][1:2] == ["2 aggregators"]
+    assert "who must be trusted" in str(result)
+    with pytest.raises(ParameterError, match="Neither promises nor alpha"):
+        compare_models(Study(YEARS, users=100), "mean")
+
+
+def test_a_release_from_data_in_one_place_is_refused(tmp_path):
+    data = bw.read({"u": [1, 2], "x": [3, 4]}, user="u", item="x")
+    study = Study(YEARS, alpha=25, users=2, model="aggregated")
+    Ledger.create(tmp_path / "l", study.replace(dataset="x"))
+    with pytest.raises(ParameterError, match="adds noise centrally"):
+        study.replace(dataset="x").release("mean", data, ledger=tmp_path / "l")
+
+
+def test_alpha_is_that_of_the_event():
+    plan = Study(YEARS, alpha=Fraction(7, 3), users=50, model="aggregated").plan("distance(to=30)")
+    assert plan.event.alpha == Fraction(7, 3)
+    assert plan.comparison is None
