@@ -392,6 +392,7 @@ def test_every_space_of_the_catalogue_has_a_picture(small, shown, pictures):
     page = small.page
     for entry in shown:
         page.get_by_label("Records are").select_option(entry)
+        page.wait_for_function("entry => document.querySelector('#space select').value === entry", arg=entry)
         small.settled()
         page.wait_for_timeout(150)
         small.settled()
@@ -409,7 +410,7 @@ def test_every_space_of_the_catalogue_has_a_picture(small, shown, pictures):
 
 def test_hostile_names_stay_text(small):
     evil = "</script><img src=x onerror=alert(1)>"
-    small.page.get_by_label("Data set").fill(evil)
+    small.page.get_by_label("Data set", exact=True).fill(evil)
     small.settled()
     assert small.page.locator("img").count() == 0
     assert evil in small.page.locator("#toml").text_content()
@@ -420,20 +421,20 @@ def test_a_draft_outlives_a_killed_designer(browser, running, tmp_path):
     (tmp_path / "study.toml").write_text(SMALL)
     first = running(tmp_path)
     opened = Opened(browser, first.link)
-    opened.page.get_by_label("Data set").fill("renamed")
+    opened.page.get_by_label("Data set", exact=True).fill("renamed")
     opened.settled()
     opened.page.wait_for_timeout(100)
     first.stop(hard=True)
-    opened.page.get_by_label("Data set").fill("renamed-2")
+    opened.page.get_by_label("Data set", exact=True).fill("renamed-2")
     opened.page.get_by_text("The server is gone.").wait_for()
     opened.close()
     again = Opened(browser, running(tmp_path).link)
-    assert again.page.get_by_label("Data set").input_value() == "ages"
+    assert again.page.get_by_label("Data set", exact=True).input_value() == "ages"
     again.page.get_by_role("button", name="Bring it back").click()
     again.settled()
-    assert again.page.get_by_label("Data set").input_value() == "renamed"
+    assert again.page.get_by_label("Data set", exact=True).input_value() == "renamed"
     assert (tmp_path / "study.toml").read_text() == SMALL
     again.page.reload()
     again.settled()
-    assert again.page.get_by_label("Data set").input_value() == "renamed"
+    assert again.page.get_by_label("Data set", exact=True).input_value() == "renamed"
     again.close()

@@ -37,10 +37,7 @@ def records(folder):
     duckdb.sql(f"COPY ({values}) TO '{folder / 'visits.csv'}' (HEADER)")
 
 
-def alpha(designer, study=STUDY):
-    status, result = designer.api("design", {"tab": "t", "seq": 1, "study": study, "exact": "plan"})
-    assert status == 200, result
-    return result["cost"]["value"]
+NAME = STUDY["dataset"]
 
 
 def ended(designer, until=lambda job: job["state"] != "running", seconds=900):
@@ -88,7 +85,7 @@ def in_memory(pid, text):
 
 
 def test_a_release_is_confirmed_paid_once_and_tells_nothing_private(ready, tmp_path):
-    typed = alpha(ready)
+    typed = NAME
     heard = []
 
     def api(name, body=None):
@@ -98,7 +95,7 @@ def test_a_release_is_confirmed_paid_once_and_tells_nothing_private(ready, tmp_p
 
     status, columns = api("columns", {"source": "visits.csv"})
     assert (status, list(columns["columns"])) == (200, ["uid", "age"])
-    status, result = api("release", {"study": STUDY, "typed": "1"})
+    status, result = api("release", {"study": STUDY, "typed": "another"})
     assert (status, result["where"], result["allowed"]) == (422, "release", typed)
     assert not (tmp_path / "visits-of-march.ledger").exists()
     assert api("release", {"study": STUDY, "typed": typed})[0] == 200
@@ -124,7 +121,7 @@ def test_a_release_is_confirmed_paid_once_and_tells_nothing_private(ready, tmp_p
     assert in_memory(ready.process.pid, "visits-of-march")  # the search finds what is there
     # Something else is released beside it.
     other = {**STUDY, "question": [{"kind": "mean", "fraction": "0.25"}]}
-    body = {"study": other, "typed": alpha(ready, other), "seen": ready.api("start")[1]["seen"]}
+    body = {"study": other, "typed": NAME, "seen": ready.api("start")[1]["seen"]}
     assert ready.api("release", body)[0] == 200
     job = ended(ready)
     assert job["state"] in ("done", "failed")  # the budget may be spent; nothing that was there is touched
@@ -133,7 +130,7 @@ def test_a_release_is_confirmed_paid_once_and_tells_nothing_private(ready, tmp_p
 
 def test_records_that_cannot_be_read_tell_nothing(ready, tmp_path):
     (tmp_path / "visits.csv").write_text(f"uid,age\n{CANARY},{CANARY}\n")
-    assert ready.api("release", {"study": STUDY, "typed": alpha(ready)})[0] == 200
+    assert ready.api("release", {"study": STUDY, "typed": NAME})[0] == 200
     job = ended(ready)
     assert job["state"] == "failed"
     assert CANARY not in json.dumps(job)
@@ -169,7 +166,7 @@ def reading(running, tmp_path, tmp_path_factory):
     place = tmp_path_factory.mktemp("endless")
     (place / "sitecustomize.py").write_text(ENDLESS)
     built = running(tmp_path, path=place)
-    assert built.api("release", {"study": STUDY, "typed": alpha(built)})[0] == 200
+    assert built.api("release", {"study": STUDY, "typed": NAME})[0] == 200
     ended(built, lambda job: (tmp_path / "begun").exists() or job["state"] != "running")
     yield built, int((tmp_path / "begun").read_text())
     if built.process.poll() is None:
@@ -216,7 +213,7 @@ def test_a_killed_server_spends_nothing_that_was_not_paid(reading, tmp_path):
 def test_two_designers_pay_once(running, tmp_path):
     records(tmp_path)
     both = [running(tmp_path), running(tmp_path)]
-    typed = alpha(both[0])
+    typed = NAME
     for one in both:
         one.api("save", {"study": STUDY, "over": True})
     with ThreadPoolExecutor(2) as pool:
@@ -244,7 +241,7 @@ def test_the_command_lines_do_the_same(ready, tmp_path):
         if words[0] == "plan":
             assert result["plan"][0] in done.stdout
     # The page shows what the command released, and pays nothing.
-    assert ready.api("release", {"study": STUDY, "typed": result["cost"]["value"]})[0] == 200
+    assert ready.api("release", {"study": STUDY, "typed": NAME})[0] == 200
     assert ended(ready)["state"] == "done"
     assert payments(tmp_path) == 1
 
@@ -270,10 +267,10 @@ def test_the_page_releases_with_stages_and_a_report(browser, ready, tmp_path, pi
     ready.api("save", {"study": STUDY})
     opened = Opened(browser, ready.another_link())
     page = opened.page
-    typed = alpha(ready)
+    typed = NAME
     page.locator("#spend").click()
     page.locator('[data-where="release"] .problem').wait_for()
-    assert "not this release's α" in page.locator('[data-where="release"] .problem').inner_text()
+    assert "not the name of the data set" in page.locator('[data-where="release"] .problem').inner_text()
     page.locator("#typed").fill(typed)
     page.locator("#spend").click()
     page.get_by_text("Published in").wait_for(timeout=60_000)
@@ -296,5 +293,86 @@ def test_the_page_releases_with_stages_and_a_report(browser, ready, tmp_path, pi
         assert report.locator("h1").count() == 1
         address = report.url
         assert ready.ask(address.partition(str(ready.port))[2])[0] == 404
+    assert [text for text in opened.troubles if "422" not in text] == []
+    opened.close()
+
+
+class Keys:
+    """Somebody without a pointer."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def reach(self, name):
+        """Press Tab until the control with this name or id has the keys."""
+        for _ in range(160):
+            self.page.keyboard.press("Tab")
+            found = self.page.evaluate(
+                """() => { const e = document.activeElement;
+                     return [e.id, e.getAttribute("aria-label"), e.labels?.[0]?.textContent.trim(), e.textContent.trim()]; }"""
+            )
+            if name in found:
+                return
+        raise AssertionError(name)
+
+    def write(self, name, text):
+        self.reach(name)
+        self.page.keyboard.press("Control+a")
+        self.page.keyboard.type(text)
+
+    def choose(self, name, text):
+        """Type the beginning of an option of a list."""
+        self.reach(name)
+        self.page.keyboard.type(text)
+
+    def press(self, name, key="Enter"):
+        self.reach(name)
+        self.page.keyboard.press(key)
+
+
+def test_keys_alone_lead_from_a_file_to_a_series(browser, running, tmp_path, pictures):
+    duckdb.sql(
+        "COPY (SELECT 'u' || (i % 40) AS uid, 20 + i % 60 AS age, CASE WHEN i % 40 < 15 THEN 'north' ELSE 'south' END AS region, "
+        f"DATE '2026-01-15' + to_months(CAST(i // 40 AS INT)) AS day FROM range(120) t(i)) TO '{tmp_path / 'visits.parquet'}'"
+    )
+    (tmp_path / "study.toml").write_text(
+        'dataset = "example"\nusers = 40\n[space]\nkind = "line"\nlow = 0\nhigh = 100\nstep = 1\nunit = "years"\n'
+        '[[promise]]\nshare = "all"\ndistance = "20 years"\nepsilon = 3\n[[question]]\nkind = "mean"\n'
+    )
+    built = running(tmp_path)
+    opened = Opened(browser, built.another_link())
+    page, keys = opened.page, Keys(opened.page)
+    keys.write("File or address", "visits.parquet")
+    keys.press("Columns from the header")
+    page.locator("#data fieldset").wait_for()
+    page.locator("#data").get_by_label("Column of the person").focus()
+    page.keyboard.type("uid")
+    keys.press("age", "Space")
+    keys.write("Data set", "visits")
+    keys.press("By month, by group")
+    keys.choose("Column of the time", "day")
+    page.get_by_label("Time zone").wait_for()
+    keys.press("Add a grouping of people")
+    keys.write("Sizes", "north 15\nsouth 25")
+    keys.choose("Promise 1: in which months", "in any month")
+    keys.choose("By", "region")
+    page.wait_for_function("document.querySelector('#toml').textContent.includes('scope = \"any month\"')")
+    opened.settled()
+    assert page.locator("#alarm").is_visible()  # a 50 % guess may become more than 90 %
+    keys.write("Which months", "2026-01..2026-03")
+    keys.write("typed", "visits")
+    keys.press("spend")
+    page.get_by_text("Published in").wait_for(timeout=120_000)
+    assert page.locator("#released svg").count() == 1
+    page.locator("#released").screenshot(path=pictures / "designer-series.png")
+    for month in ("2026-01", "2026-02", "2026-03"):
+        rows = Release.read(tmp_path / "release" / month / "mean").rows()
+        assert [(row["period"], row["group"]) for row in rows] == [(month, "north"), (month, "south")]
+    page.locator("#cap").focus()
+    page.keyboard.press("Enter")  # the promise that caps the worst case
+    opened.settled()
+    page.wait_for_function("document.querySelector('#toml').textContent.includes('2.19')")
+    opened.settled()
+    assert not page.locator("#alarm").is_visible()
     assert [text for text in opened.troubles if "422" not in text] == []
     opened.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -15,15 +14,13 @@ from barrow.cli.study_options import asking_options, output_options, part_option
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.promises import percent_up
-from barrow.questions import Question
 from barrow.study import Release, Study
-from barrow.study.about import About
+from barrow.study.about import About, release_folder
 from barrow.study.data import Data
 from barrow.study.parts import Series
 from barrow.study.prose import kind_of
 from barrow.study.release import run_release
 
-_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 _SHOWN = 3
 """How many values of each release are shown, beside the first line, where there are several."""
 
@@ -79,7 +76,7 @@ def release(
     questions = [study.by(question, by or None) for question in questions]
     version = flags.get("version") if study.calendar is not None else None
     wanted = [
-        (series, about, _folder(_results(study), question, about, version))
+        (series, about, release_folder(question, about, version, _results(study)))
         for question in questions
         for series in (Series(study, question, abouts) for abouts in study.abouts(question, period, pool))
         for about in series.abouts
@@ -124,26 +121,6 @@ def _released(series: Series, about: About, place: Path, key: str | None, silent
 def _results(study: Study) -> Path:
     """Where results go: into ``release`` beside the study file."""
     return Path(study.folder or "") / "release"
-
-
-def _folder(place: Path, question: Question, about: About, version: str | None) -> Path:
-    """release/NAME, or release/PERIOD/NAME; a correction has its version in the name, a grouping of several its own."""
-    if about.window is not None:
-        pooled = f"-{about.window.pool}" if len(about.window.periods) > 1 else ""
-        place /= about.window.text.replace(",", "+") + pooled
-    name = question.label
-    if version is not None:
-        if _VERSION.fullmatch(version) is None:
-            raise ParameterError(
-                f"The version is {version!r}, and the folder of a correction has it in its name.",
-                allowed="letters, digits, '.', '_' and '-', at most 80",
-                fix="--data-version 2, or --out FOLDER",
-            )
-        name = f"{name}-{version}"
-    place /= name
-    if len(question.by) > 1:
-        place /= "all" if about.grouping is None else about.grouping.name
-    return place
 
 
 def _plain(result: Release) -> dict[str, Any]:

@@ -178,7 +178,7 @@ def _(space: AugmentedSpace, values: Any, *, redraws: Any = (), outline: Any = N
         result = np.asarray(numbers, dtype=np.float64)
         return result[:-1] if result.size == space.items else result
 
-    for key in ("low", "high", "noise"):
+    for key in ("low", "high", "noise", "truth"):
         if style.get(key) is not None:
             style[key] = inside(style[key])
     if style.get("regions") is not None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 LAST = "last"
 """In place of a period: the last one that has ended, by the clock."""
 _MOST_PLANNED = 10_000
+_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
 @dataclass(frozen=True)
@@ -260,3 +263,28 @@ def window_spec(window: Window) -> dict[str, object]:
     """
     weights = {} if window.weights is None else {"weights": [exact_text(weight) for weight in window.weights]}
     return {"reads": window.text, "pool": window.pool, **weights}
+
+
+def release_folder(question: Question, about: About, version: str | None = None, place: Path = Path("release")) -> Path:
+    """release/NAME, or release/PERIOD/NAME; a correction has its version in the name, a grouping of several its own.
+
+    >>> from barrow.questions import Mean
+    >>> release_folder(Mean(), About(Window.parse("2026-10"))).as_posix()
+    'release/2026-10/mean'
+    """
+    if about.window is not None:
+        pooled = f"-{about.window.pool}" if len(about.window.periods) > 1 else ""
+        place /= about.window.text.replace(",", "+") + pooled
+    name = question.label
+    if version is not None:
+        if _VERSION.fullmatch(version) is None:
+            raise ParameterError(
+                f"The version is {version!r}, and the folder of a correction has it in its name.",
+                allowed="letters, digits, '.', '_' and '-', at most 80",
+                fix="--data-version 2, or --out FOLDER",
+            )
+        name = f"{name}-{version}"
+    place /= name
+    if len(question.by) > 1:
+        place /= "all" if about.grouping is None else about.grouping.name
+    return place

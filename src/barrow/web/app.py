@@ -24,10 +24,10 @@ from barrow.numerics.exact import at_most
 from barrow.render.figures import script, stylesheet
 from barrow.render.figures.outline import land_rings, relative_path
 from barrow.web.catalogue import START, catalogue, distances, entry_of, grids
-from barrow.web.design import Design, can_preview, commands, cost, quick, toml_of
+from barrow.web.design import Design, can_preview, commands, quick, toml_of
 from barrow.web.guard import Guard, random_name
 from barrow.web.releasing import Releases, columns_of
-from barrow.web.request import DesignRequest, MisfitError, at
+from barrow.web.request import DesignRequest, MisfitError, at, rescaled
 from barrow.web.saving import StudyPlace
 from barrow.web.suggest import suggestion
 from barrow.web.words import grid_words, guesses, promise_rows
@@ -81,7 +81,7 @@ class Designer:
     def _routes(self) -> list[Route]:
         handlers: dict[str, Callable[[Body], Awaitable[Any]]] = {
             "start": self.start, "design": self.design, "suggest": self.suggest, "columns": self.columns,
-            "save": self.save, "link": self.link, "release": self.release, "progress": self.progress,
+            "rescale": self.rescale, "save": self.save, "link": self.link, "release": self.release, "progress": self.progress,
             "cancel": self.cancel, "report": self.report,
         }  # fmt: skip
         return [
@@ -196,6 +196,10 @@ class Designer:
         result: Body = await self._in(self._aside, lambda: suggestion(request, over, 360 if narrow else 720))
         return result
 
+    async def rescale(self, body: Body) -> Body:
+        """The distances of the promises for another space: the same parts of the largest distance, in round numbers."""
+        return {"distances": await self._in(self._fast, lambda: rescaled(body))}
+
     async def columns(self, body: Body) -> Body:
         """Names of the columns of a source, read by a child process."""
         result = await columns_of(self.place.file.parent, str(body.get("source", "")))
@@ -211,16 +215,19 @@ class Designer:
         return {"file": self.place.file.name, "folder": str(self.place.file.parent), "seen": seen}
 
     async def release(self, body: Body) -> Body:
-        """Save, and begin a release of the question that is looked at; its alpha must have been typed."""
+        """Save, and begin a release of the question that is looked at; the data set's name must have been typed."""
         request = await self._in(self._fast, lambda: DesignRequest.of(body))
-        plan = await self._in(self._slow, lambda: Design(request).plan)
-        name, wanted = cost(plan).values()
+        await self._in(self._slow, lambda: Design(request).plan)
+        named = request.study.dataset
+        with at("dataset"):
+            if named is None:
+                raise ParameterError("The data set has no name.", allowed="a public name", fix="visits-2026")
         with at("release"):
-            if str(body.get("typed", "")).strip().replace(",", "") != wanted.replace(",", ""):
+            if str(body.get("typed", "")).strip() != named.strip():
                 raise ParameterError(
-                    f"What was typed is not this release's {name}.",
-                    allowed=wanted,
-                    fix=f"type {wanted}, or do not release",
+                    "What was typed is not the name of the data set.",
+                    allowed=named,
+                    fix=f"type {named}, or do not release",
                 )
             if request.study.data is None or request.study.data.source is None:
                 raise ParameterError(
@@ -229,7 +236,7 @@ class Designer:
             if self.releases.busy:
                 raise ParameterError("A release is running.", allowed="one at a time", fix="wait for it, or cancel it")
             seen = self._saved(request, body, False)
-        job = await self.releases.start(self.place.file.parent, self.place.file, request.question.label)
+        job = await self.releases.start(self.place.file.parent, self.place.file, request.question.label, _period(body))
         return {**job.to_json(), "seen": seen}
 
     async def progress(self, body: Body) -> Body:
@@ -268,6 +275,11 @@ def world_path() -> str:
     """The land of the world as one SVG path, for drawing a box with the pointer: x is longitude, y minus latitude."""
     rings = [np.column_stack([ring[:, 0], -ring[:, 1]]) for ring in land_rings()]
     return "".join(relative_path(ring, close=True) for ring in rings if len(ring) > 3)
+
+
+def _period(body: Body) -> str | None:
+    period = body.get("period")
+    return period if isinstance(period, str) else None
 
 
 def _since(began: float) -> int:

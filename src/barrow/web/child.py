@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -20,11 +21,15 @@ from typing import Any
 import msgspec
 
 from barrow.engines import Source, engine_for
-from barrow.errors import BarrowError
+from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Ledger
 from barrow.questions import Question
 from barrow.registry import usable
-from barrow.study import Study
+from barrow.render import plot
+from barrow.render.report.series import series_figure
+from barrow.study import Release, Study
+from barrow.study.about import About, release_folder
+from barrow.study.parts import Series, plan_parts
 from barrow.study.release import parameters_of, run_release
 
 
@@ -64,8 +69,15 @@ def columns(source: str) -> dict[str, str]:
     return dict(engine_for(result).columns(result))
 
 
-def released(file: Path, label: str, child: Child) -> dict[str, Any]:
-    """Release one question of a study file into ``release/NAME`` beside it, and say what was published."""
+def released(file: Path, label: str, period: str | None, child: Child) -> dict[str, Any]:
+    """Release one question of a study file beside it, and say what was published.
+
+    Args:
+        file: The study.
+        label: The question's name.
+        period: Which periods, in a study that has them; one release for each.
+        child: Who is told the stages.
+    """
     study = Study.read(file)
     question = study.question(label)
     ledger = study.ledger
@@ -73,29 +85,61 @@ def released(file: Path, label: str, child: Child) -> dict[str, Any]:
         raise BarrowError("The study names no ledger.", fix="save the study once more")
     child.stage("validate")
     Ledger.join(ledger, study)
-    result = run_release(study, question, ledger=ledger, out=_place(study, question), stages=child.stage)
-    report = result.folder / "report.html"
+    results = []
+    for abouts in study.abouts(question, period if study.calendar is not None else None):
+        series = Series(study, question, abouts)
+        for about in abouts:
+            place = release_folder(question, about) if study.calendar is not None else _place(study, question, about)
+            results.append(
+                run_release(
+                    study, question, ledger=ledger, out=place, stages=child.stage, about=about, series=series
+                )
+            )  # fmt: skip
+    last = results[-1]
+    report = last.folder / "report.html"
     return {
-        "folder": str(result.folder),
-        "files": sorted(path.name for path in result.folder.iterdir()),
-        "summary": result.summary,
-        "statement": result.text,
-        "entry": None if result.statement.ledger is None else result.statement.ledger.entry,
+        "folder": ", ".join(str(result.folder) for result in results),
+        "files": sorted(path.name for path in last.folder.iterdir()),
+        "summary": [line for result in results for line in result.summary],
+        "statement": last.text,
+        "entry": None if last.statement.ledger is None else last.statement.ledger.entry,
         "report": str(report.resolve()) if report.is_file() else None,
+        "figure": _figure(results, _earlier(question, results) if study.calendar is not None else []),
     }
 
 
-def _place(study: Study, question: Question) -> Path:
+def _earlier(question: Question, results: Sequence[Release]) -> list[Release]:
+    """What was released of the same question about other periods, beside it."""
+    known = {result.folder.resolve() for result in results}
+    places = sorted(path for path in Path("release").glob(f"*/{question.label}") if path.resolve() not in known)
+    found = []
+    for place in places:
+        with suppress(BarrowError, OSError):
+            found.append(Release.read(place))
+    return found
+
+
+def _figure(results: Sequence[Release], earlier: Sequence[Release]) -> str | None:
+    """What was released, drawn: values with noise only. A series is drawn whole."""
+    with suppress(ParameterError):
+        drawn = series_figure([*earlier, *results]) or plot(results[-1])
+        return None if drawn is None else drawn.svg
+    return None
+
+
+def _place(study: Study, question: Question, about: About) -> Path:
     """``release/NAME`` where it is free or holds this very release, else ``release/NAME-2`` and so on."""
     wanted: Any = None
+    first = release_folder(question, about)
     for k in count(1):
-        place = Path("release") / (question.label if k == 1 else f"{question.label}-{k}")
+        place = first if k == 1 else first.with_name(f"{first.name}-{k}")
         if not place.exists():
             break
         with suppress(OSError, ValueError):
             statement = msgspec.json.decode((place / "statement.json").read_bytes(), type=dict[str, Any])
             if wanted is None:
-                wanted = msgspec.json.decode(json.dumps(parameters_of(study, study.plan(question.label))))
+                plan = plan_parts(study, question, about).plan
+                wanted = msgspec.json.decode(json.dumps(parameters_of(study, plan, about)))
             if statement.get("parameters") == wanted:
                 break
     return place
@@ -127,7 +171,7 @@ def main() -> None:
             return
         child = Child(_say)
         threading.Thread(target=_listen, args=(child,), daemon=True).start()
-        _say({"event": "done", **released(Path(order["file"]), str(order["question"]), child)})
+        _say({"event": "done", **released(Path(order["file"]), str(order["question"]), order.get("period"), child)})
     except BarrowError as error:
         _say({"event": "error", **error.to_json()})
     except (Cancelled, KeyboardInterrupt):

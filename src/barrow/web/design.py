@@ -33,7 +33,7 @@ from barrow.study.statement import make_statement
 from barrow.web.example import Pictured
 from barrow.web.previews import preview, preview_items, previewed, ready, smoothed_over
 from barrow.web.request import DesignRequest, at
-from barrow.web.words import grid_words, guess, promise_rows
+from barrow.web.words import alarm, grid_words, guess, promise_rows
 
 _PLANS: Cache[Answer] = Cache(32)
 _WITHIN = 5.0
@@ -55,7 +55,7 @@ class Design:
         """The plan of the question; that of a preview has the study's own alpha, on a coarser grid."""
         study, question = self.request.study, self.request.question
         with at(f"question-{self.request.looked}"):
-            key = f"{self.exact} {question!r} {study.terms(question).to_spec()}"
+            key = _key(self.request, self.exact)
             return _PLANS.get(key, lambda: study.plan(question.label) if self.exact else self._preview())
 
     def _preview(self) -> Answer:
@@ -82,13 +82,14 @@ class Design:
     def charges(self) -> list[Fraction]:
         """What the release costs at each promise."""
         return [
-            charge(self.plan, satisfied.share, satisfied.reach) for satisfied in self.request.study.policy.satisfied
+            charge(self.plan, satisfied.share, satisfied.reach)
+            for satisfied in self.plan.terms.satisfied or self.request.study.policy.satisfied
         ]
 
     @cached_property
     def pictured(self) -> Pictured:
         """The release of a public example population."""
-        return Pictured(self.plan)
+        return Pictured(self.plan, whiskers=self.exact)
 
     def to_json(self) -> dict[str, Any]:
         """All that the page shows."""
@@ -103,8 +104,9 @@ class Design:
             "promises": promise_rows(study.policy, self.charges),
             "grid": grid_words(study.policy),
             "picture_words": f"{self.pictured.words.capitalize()}, with the noise that these promises ask for; no data "
-            "of yours are in it.",
+            f"of yours are in it.{self.pictured.legend}",
             "sentence": self.sentence,
+            "alarm": alarm(self.plan.worst_epsilon, float(self.plan.guarantee.definition.delta_at(1))),
             "warnings": [
                 *texts(told, Severity.WARNING),
                 *texts(told, Severity.UNPROVED),
@@ -220,10 +222,17 @@ class Design:
         return statement_text(make_statement(self.request.study, self.plan))
 
 
+def _key(request: DesignRequest, exact: bool) -> str:
+    """What a plan depends on."""
+    study, question = request.study, request.question
+    groups = [grouping.to_spec() for grouping in study.groups]
+    return f"{exact} {question!r} {study.terms(question).to_spec()} {study.calendar!r} {study.periods} {groups}"
+
+
 def quick(request: DesignRequest) -> bool:
     """Whether the exact plan is there at once: it was made before, or takes no time."""
     study, question = request.study, request.question
-    return ready(question, study.space) or _PLANS.ready(f"True {question!r} {study.terms(question).to_spec()}")
+    return ready(question, study.space) or _PLANS.ready(_key(request, True))
 
 
 def can_preview(request: DesignRequest) -> bool:

@@ -32,7 +32,7 @@ from barrow.questions.subsets import SubsetsAnswer
 from barrow.render import figures as fig
 from barrow.render.figures.map import place_name
 from barrow.render.item_figures import item_figure
-from barrow.spaces import Space
+from barrow.spaces import Line, Scale, Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.space import Floats
 
@@ -40,6 +40,8 @@ _SEED = 7
 _FEW = 8
 """A box with fewer large cities than this is shown with a made-up distribution."""
 _MOST_LABELS = 60
+_OTHERS, _MOST_SPREAD = 39, 2000
+"""One more draw lies between the least and the most of 39 with probability 38/40."""
 _PEOPLE: Cache[tuple[Floats, str]] = Cache(8)
 _NOISE: Cache[Floats] = Cache(12)
 
@@ -120,14 +122,34 @@ def _(plan: FrequencyAnswer, people: Floats, seed: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Pictured:
-    """What a planned release would look like for the example population."""
+    """What a planned release would look like for the example population.
+
+    Attributes:
+        plan: The plan.
+        whiskers: Whether the release is drawn many times, to show where the noise puts it.
+    """
 
     plan: Answer
+    whiskers: bool = False
 
     @property
     def words(self) -> str:
         """Whose data the picture shows."""
         return population(self.plan.terms.space)[1]
+
+    @property
+    def legend(self) -> str:
+        """What the outline and the whiskers are, where there are some."""
+        plan = self.plan
+        if plan.question.traits.per_value_error or len(self.values) != plan.terms.space.items:
+            return ""
+        outline = " The outline is the truth about them." if self._truth() else ""
+        many = " Whiskers: where 95 % of all releases about them lie." if self._spreads else ""
+        return f"{outline}{many}"
+
+    @property
+    def _spreads(self) -> bool:
+        return self.whiskers and self.plan.terms.space.items <= _MOST_SPREAD and not on_map(self.plan)
 
     @cached_property
     def values(self) -> Floats:
@@ -170,7 +192,21 @@ class Pictured:
             )
         if plan.question.traits.per_value_error or len(values) != space.items:
             return self._bars(options)
-        return item_figure(space, values, **options)
+        return item_figure(space, values, **options, **self._spread(), **self._truth())
+
+    def _truth(self) -> dict[str, Floats]:
+        """The shares of the example itself, where the picture can show them beside the released ones."""
+        drawn = item_figure.dispatch(type(base_space(self.plan.terms.space)))
+        as_bars = drawn in {item_figure.dispatch(kind) for kind in (Space, Line, Scale)}
+        return {"truth": population(self.plan.terms.space)[0]} if as_bars else {}
+
+    def _spread(self) -> dict[str, Floats]:
+        """Where 95 % of releases of the same people lie: between the least and the most of 39 others."""
+        if not self._spreads:
+            return {}
+        people = population(self.plan.terms.space)[0]
+        others = np.stack([self.values, *(simulated(self.plan, people, _SEED + 1 + k) for k in range(_OTHERS))])
+        return {"low": others.min(axis=0), "high": others.max(axis=0)}
 
     def _bars(self, options: Mapping[str, Any]) -> fig.Figure:
         """The rows of values with their intervals; what noise hides altogether is left out."""

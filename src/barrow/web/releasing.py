@@ -101,14 +101,14 @@ class Releases:
         """Whether a release is running."""
         return self.job is not None and self.job.state == "running"
 
-    async def start(self, folder: Path, file: Path, question: str) -> Job:
+    async def start(self, folder: Path, file: Path, question: str, period: str | None = None) -> Job:
         """Begin a release; the caller has seen that none is running."""
         job = self.job = Job(question)
-        self._task = asyncio.create_task(self._run(job, folder, file))
+        self._task = asyncio.create_task(self._run(job, folder, file, period))
         return job
 
-    async def _run(self, job: Job, folder: Path, file: Path) -> None:
-        order = {"do": "release", "file": str(file), "question": job.question}
+    async def _run(self, job: Job, folder: Path, file: Path, period: str | None) -> None:
+        order = {"do": "release", "file": str(file), "question": job.question, "period": period}
         child = job.child = await started(folder, order)
         text = child.stdout
         while text is not None and (line := await text.readline()):

@@ -12,10 +12,11 @@ from barrow.errors import BarrowError, ParameterError
 from barrow.promises import Policy, Promise
 from barrow.questions import Question, to_question
 from barrow.questions.cache import Cache
-from barrow.spaces import Space, parse_space, space_from_spec
+from barrow.spaces import Space, parse_distance, parse_space, space_from_spec
 from barrow.study import Study, study_from_spec
 
 _SPACES: Cache[Space] = Cache(8)
+_FEW = 60
 
 
 class MisfitError(Exception):
@@ -91,7 +92,14 @@ def _rest(spec: Mapping[str, Any]) -> Study:
         raise MisfitError("page", error) from None
 
 
-_PARTS = (("users", ("users",)), ("dataset", ("dataset",)), ("delta", ("delta",)), ("data", ("data",)))
+_PARTS = (
+    ("users", ("users",)),
+    ("dataset", ("dataset",)),
+    ("delta", ("delta",)),
+    ("data", ("data",)),
+    ("groups", ("users", "group")),
+    ("periods", ("data", "periods")),
+)
 
 
 def _promises(rows: Any, space: Space) -> list[Promise]:
@@ -99,7 +107,7 @@ def _promises(rows: Any, space: Space) -> list[Promise]:
     for k, row in enumerate(_tables(rows, "promises", "Nothing is promised.")):
         with at(f"promise-{k}"):
             parts = [row.get(name, "") for name in ("share", "distance", "epsilon")]
-            results.append(Promise(*parts))
+            results.append(Promise(*parts, scope=row.get("scope") or None))
             Policy(space, results[-1:])
     return results
 
@@ -123,3 +131,36 @@ def _tables(rows: Any, where: str, empty: str) -> list[Mapping[str, Any]]:
         if not isinstance(rows, list) or not rows or not all(isinstance(row, Mapping) for row in rows):
             raise ParameterError(empty, allowed="at least one", fix="add one")
     return rows
+
+
+def rescaled(body: Mapping[str, Any]) -> list[str]:
+    """The distances of a study's promises for the space ``body["space"]``, as parts of the largest distance.
+
+    >>> line = {"kind": "line", "low": 0, "high": 100, "step": 1, "unit": "years"}
+    >>> promises = [{"share": "all", "distance": "5 years", "epsilon": 1}, {"distance": "anywhere"}]
+    >>> day = {"kind": "circle", "period": 24, "step": 0.1, "unit": "h"}
+    >>> rescaled({"study": {"space": line, "promise": promises}, "space": day})
+    ['0.6 h', 'anywhere']
+    """
+    study = body.get("study")
+    rows = study.get("promise") if isinstance(study, Mapping) else None
+    old, new = space_of(study.get("space") if isinstance(study, Mapping) else None), space_of(body.get("space"))
+    results, least = [], _least(new)
+    for row in rows if isinstance(rows, list) else []:
+        typed = row.get("distance", "anywhere") if isinstance(row, Mapping) else "anywhere"
+        try:
+            part = float(parse_distance(typed, old))
+        except BarrowError:
+            part = 1.0
+        part = max(part, least)
+        far = float(f"{part * (new.diameter if new.unit else 1.0):.1g}")
+        results.append("anywhere" if part >= 1.0 or far <= 0.0 else f"{far:g} {new.unit}".strip())
+    return results
+
+
+def _least(space: Space) -> float:
+    """The least distance between two of a few items, as a part of the largest: nothing moves by less."""
+    if space.size is None or space.items > _FEW:
+        return 0.0
+    pairs = ((i, j) for i in range(space.items) for j in range(i))
+    return min(float(space.distance(i, j)) for i, j in pairs)

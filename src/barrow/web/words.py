@@ -23,6 +23,27 @@ def guess(epsilon: float, delta: float = 0.0) -> str:
     return at_most(odds, PERCENT) if odds <= 0.999 else "more than 99.9 %"
 
 
+ALARM = 0.9
+"""A worst case above this is said aloud."""
+CAP = {"share": "all", "distance": "anywhere", "epsilon": "2.19"}
+"""The promise that keeps every worst case below it: exp(2.19) is less than 9."""
+
+
+def alarm(epsilon: float, delta: float = 0.0) -> dict[str, Any] | None:
+    """What is said of a worst case above 90 %, and the promise that caps it; None below.
+
+    >>> alarm(2.19), alarm(10.9)["promise"]["epsilon"]
+    (None, '2.19')
+    """
+    if odds_upper(epsilon, delta) <= ALARM:
+        return None
+    text = (
+        f"Small changes are hidden as promised. If everything about a person had been different, a 50 % guess can "
+        f"become {guess(epsilon, delta)}: practically sure. One more promise caps this at 90 %, and adds noise."
+    )
+    return {"text": text, "promise": CAP}
+
+
 def guesses() -> list[dict[str, str]]:
     """The steps of a slider for promises, each with its epsilon and what a guess may become; from 50.3 % to 99.9 %."""
     results = []

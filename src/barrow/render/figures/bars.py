@@ -40,6 +40,7 @@ def bars(
     labels_share: float = 0.36,
     width: int = 720,
     alike: bool = True,
+    truth: Numbers | None = None,
 ) -> Figure:
     """One bar for each label, in the order given; only the ``most`` largest where there are more, and then it says so.
 
@@ -55,17 +56,20 @@ def bars(
         labels_share: How much of the width labels may take.
         width: In pixels.
         alike: Whether values are of one kind, so that the largest is a finding; if not, each of them is said.
+        truth: What the values would be without noise, where that is public; marked on each bar.
 
     >>> print(bars(["tea", "coffee"], [0.2, 0.7], low=[0.1, 0.6], high=[0.3, 0.8], title="Drinks"))
     Drinks. The largest value is coffee: 70 %, with 95 % certainty 60 % to 80 %.
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     names = checked_labels(labels, len(readings))
+    true = None if truth is None else finite(truth, "truth").ravel()
     sentence, note = largest_text(readings, names) if alike else _each_text(readings, names), ""
     if len(readings) > most:
         largest = readings.largest(most)
         note = f"The {most} largest of {len(readings):,} are drawn."
         readings, names = readings.pick(largest), [names[i] for i in largest]
+        true = None if true is None else true[largest]
     row = 25.0
     shown = [_ends(readings, i, width >= 500) for i in range(len(readings))]
     room = min(max(text_width(clean(name)[:200]) for name in names) + 12, labels_share * width)
@@ -80,7 +84,8 @@ def bars(
         bar = _bar(min(zero, x(readings.value[i])), y + 4, abs(x(readings.value[i]) - zero), row - 8, readings.below[i])
         end = x(readings.top) + 8
         value = element("text", text=shown[i], x=end, y=y + 16, class_="tick")
-        parts = [label, bar, _level_whisker(readings, i, x, y + row / 2), value]
+        real = "" if true is None else element("path", d=f"M{x(true[i]):.1f},{y + 2:.1f}v{row - 4:.1f}", class_="truth")
+        parts = [label, bar, _level_whisker(readings, i, x, y + row / 2), real, value]
         body.append(mark(*parts, at=(max(zero, x(readings.value[i])), y + row / 2), label=readings.describe(i, name)))
     body.append(element("path", d=f"M{zero:.1f},{top}V{bottom}", class_="axis"))
     if note:
@@ -157,6 +162,7 @@ def histogram(
     title: str = "Histogram",
     width: int = 720,
     height: int = 320,
+    truth: Numbers | None = None,
 ) -> Figure:
     """A histogram along a line; where bins are many, each column shows the largest of its bins, and says so.
 
@@ -173,6 +179,7 @@ def histogram(
         title: What the figure is.
         width: In pixels.
         height: In pixels.
+        truth: What the values would be without noise, where that is public; drawn as an outline.
 
     >>> print(histogram([0, 10, 20], [0.25, 0.75], axis="years", title="Ages"))
     Ages. The largest value is 10 to 20 years: 75 %.
@@ -215,6 +222,10 @@ def histogram(
         body.append(mark(bar, at=((a + b) / 2, level), label=readings.describe(i, name(i))))
         whiskers.append(_upright_whisker(readings, i, y, (a + b) / 2, (b - a) / 2))
     body += whiskers if (right - left) / len(columns) >= 5 else [_band(readings, columns, y)]
+    if truth is not None:
+        true = finite(truth, "truth").ravel()
+        steps = "L".join(f"{a:.1f},{y(true[i]):.1f}H{b:.1f}" for i, a, b in columns)
+        body.append(element("path", d=f"M{steps}", class_="truth"))
     label = " ".join(part for part in (clean(axis), note) if part) if not note else f"{clean(axis)}. {note}".strip(". ")
     body.append(bottom_axis(x, bottom, label, lambda t: near(t, digits=6)))
     about = f"{text}{note and ' ' + note}"

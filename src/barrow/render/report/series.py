@@ -17,6 +17,7 @@ from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows, bounds_of, unit_of, values_of
 from barrow.render.figures import Figure, intervals
 from barrow.render.report.page import MOST_ROWS, Picture, ReportTable, Section
+from barrow.study import Release
 from barrow.study.outputs import csv_text
 from barrow.study.prose import kind_of
 
@@ -100,6 +101,17 @@ def series_section(
     left = [f"{more:,} more are in the tables."] if more else []
     note = "Each picture has its own scale: read the numbers where you compare."
     return Section(title, [*text, note, *left], pictures, _whole_table(parts))
+
+
+def series_figure(releases: Sequence[Release], width: int = WIDE) -> Figure | None:
+    """One picture of one number for each period or group of several releases; None where it cannot be one."""
+    parts = [part for release in releases for part in parts_of(release.statement, release.tables)]
+    single = len(parts) > 1 and all(len(part.tables["values"]) == 1 for part in parts)
+    if not single or any(bounds_of(part.statement.answer, part.tables).low is None for part in parts):
+        return None
+    in_time = len(parts) == len(releases)
+    ordered = sorted(parts, key=lambda part: part.name) if in_time else parts
+    return _of_numbers("", ordered, in_time, ()).pictures[0].figure
 
 
 def _of_numbers(title: str, parts: Sequence[Part], in_time: bool, text: Sequence[str]) -> Section:

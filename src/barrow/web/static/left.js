@@ -4,18 +4,25 @@ import { el, field, nearest, number, slider } from "./fields.js";
 import { boxPicker } from "./world.js";
 import { post } from "./talk.js";
 
-export const given = { catalogue: null, guesses: [], world: "", distances: [], grids: [], columns: null };
+export const given = { catalogue: null, guesses: [], world: "", distances: [], grids: [], columns: null, zone: Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC" };
 const byId = id => document.getElementById(id);
 const redraw = { redraw: true };
 
 export function drawLeft(suggest) {
-  drawPromises(); drawSpace(suggest); drawPeople(); drawQuestions(suggest);
+  drawPeople(); drawParts(); drawSpace(suggest); drawPromises(); drawQuestions(suggest);
 }
 
-// 1: promises
+// 3: promises
 function inline(value, label, key, set) {
   const input = el("input", { type: "text", value, spellcheck: false, "aria-label": label, "data-key": label, size: Math.max(String(value).length, 4), oninput: () => { input.size = Math.max(input.value.length, 4); change(() => set(input.value), { key }); }, onblur: settle });
   return input;
+}
+function scopeOf(p, i, n) {
+  const unit = state.study.data?.period;
+  if (!unit) return "";
+  const choices = ["", `any ${unit}`, `any 3 ${unit}s`, `every ${unit}`];
+  if (p.scope && !choices.includes(p.scope)) choices.push(p.scope);
+  return el("select", { "aria-label": `Promise ${n}: in which ${unit}s`, "data-key": `scope-${i}`, onchange: e => change(study => { if (e.target.value) study.promise[i].scope = e.target.value; else delete study.promise[i].scope; }) }, ...choices.map(c => el("option", { value: c, selected: c === (p.scope || "") }, c ? `in ${c}` : "in all data together")));
 }
 function drawPromises() {
   const rows = state.study.promise || [];
@@ -26,7 +33,7 @@ function drawPromises() {
       oninput: () => { const g = given.guesses[Number(range.value)]; out.textContent = g.guess; range.setAttribute("aria-valuetext", g.guess); change(study => { study.promise[i].epsilon = g.epsilon; }, { key: `epsilon-${i}` }); } });
     const drop = el("button", { type: "button", className: "drop", "aria-label": `Remove promise ${n}`, disabled: rows.length < 2, onclick: () => change(study => study.promise.splice(i, 1), redraw) }, "×");
     const row = el("li", { className: "sentence", "data-where": `promise-${i}` }, drop,
-      el("p", {}, "If ", inline(p.share, `Promise ${n}: which share of a person's records`, `share-${i}`, v => { state.study.promise[i].share = v; }), " had been ", inline(p.distance, `Promise ${n}: how far elsewhere`, `distance-${i}`, v => { state.study.promise[i].distance = v; }), " elsewhere, a 50 % guess may become at most ", out), range, el("p", { className: "about", id: `note-${i}` }));
+      el("p", {}, "If ", inline(p.share, `Promise ${n}: which share of a person's records`, `share-${i}`, v => { state.study.promise[i].share = v; }), " had been ", inline(p.distance, `Promise ${n}: how far elsewhere`, `distance-${i}`, v => { state.study.promise[i].distance = v; }), " elsewhere", scopeOf(p, i, n), ", a 50 % guess may become at most ", out), range, el("p", { className: "about", id: `note-${i}` }));
     row.out = out;
     return row;
   }));
@@ -59,13 +66,25 @@ const vectors = text => {
   const rows = text.split("\n").map(line => line.trim().split(/\s+/)).filter(row => row.length > 1);
   return { labels: rows.map(row => row[0]), vectors: rows.map(row => row.slice(1).map(number)) };
 };
+// Another kind of records keeps what the promises mean: the same part of the largest distance, in round numbers of the new unit.
+async function takeSpace(entry) {
+  const space = fresh(entry), found = await post("rescale", { study: state.study, space });
+  const told = found.status === 200 ? found.distances : state.study.promise.map(() => "anywhere");
+  given.entry = entry.id; given.grids = given.distances = [];
+  change((study, s) => {
+    study.space = space;
+    study.promise.forEach((p, i) => { p.distance = told[i]; });
+    study.question = [entry.id === "earth" ? { kind: "density", name: "answer", bandwidth: "400 km" } : { kind: "histogram", name: "answer" }];
+    s.looked = 0;
+  }, redraw);
+}
 function drawSpace(suggest) {
   const space = state.study.space, entry = entryOf(space), box = byId("space");
   const choices = given.catalogue.spaces.map(e => ({ value: e.id, name: e.name }));
   if (!entry) choices.unshift({ value: "", name: `As the file has it (${space.kind})` });
   const parts = [field({ kind: "choice", label: "Records are", choices, about: entry ? entry.about : "This space is kept as the file has it." }, entry ? entry.id : "", id => {
     const found = given.catalogue.spaces.find(e => e.id === id);
-    if (found) { given.entry = id; given.grids = given.distances = []; change(study => { study.space = fresh(found); study.promise.forEach(p => { p.distance = "anywhere"; }); study.question = [{ kind: found.id === "earth" ? "density" : "histogram", name: "answer", ...(found.id === "earth" ? { bandwidth: "400 km" } : {}) }]; state.looked = 0; }, redraw); }
+    if (found) takeSpace(found);
   })];
   for (const f of entry ? entry.fields : []) {
     const set = v => setSpace(s => { if (v === undefined || v === "") delete s[f.name]; else s[f.name] = v; }, `space-${f.name}`);
@@ -90,6 +109,13 @@ function gridField(f, space, set, suggest) {
   }
   return holder;
 }
+// Columns that are named as places are offered as items; who is one person is never guessed.
+function guessColumns(columns) {
+  if (state.study.data?.items?.length) return;
+  const pick = names => columns.find(c => names.includes(c.toLowerCase()));
+  const lat = pick(["lat", "latitude"]), lon = pick(["lon", "lng", "long", "longitude"]);
+  if (state.study.space.kind === "earth" && lat && lon) change(study => { study.data = { ...study.data, items: [lat, lon] }; }, redraw);
+}
 function drawPeople() {
   byId("users").replaceChildren(field({ kind: "whole", label: "People", about: "How many the data are about; public." }, state.study.users, v => change(study => { study.users = v; }, { key: "users" })));
   byId("dataset").replaceChildren(field({ kind: "text", label: "Data set", about: "A public name; its ledger is found by it." }, state.study.dataset ?? "", v => change(study => { if (v) study.dataset = v; else delete study.dataset; }, { key: "dataset" })));
@@ -107,12 +133,42 @@ function drawPeople() {
     look.disabled = true;
     const found = await post("columns", { source: state.study.data?.source || "" });
     look.disabled = false;
-    if (found.status === 200) { given.columns = Object.keys(found.columns); problem("data", null); drawPeople(); byId("data").querySelector("select")?.focus(); } else problem("data", found);
+    if (found.status === 200) { given.columns = Object.keys(found.columns); problem("data", null); guessColumns(given.columns); drawPeople(); drawParts(); byId("data").querySelector("select")?.focus(); } else problem("data", found);
   } }, "Columns from the header");
   byId("data").replaceChildren(source, look, user, items, outside);
 }
 
-// 3: questions
+// By month and by group: public columns of the records.
+function drawParts() {
+  const data = state.study.data || {}, known = given.columns;
+  const put = name => v => change(study => { study.data = { ...study.data }; if (v) study.data[name] = v; else delete study.data[name]; }, { key: `data-${name}` });
+  const column = (label, about, value, set) => known ? field({ kind: "choice", label, choices: ["", ...known], about }, value, set) : field({ kind: "text", label, about }, value, set);
+  // Shown and hidden, never drawn again: letters typed into the list of columns belong to one name.
+  const series = el("div", { hidden: !data.time }, el("div", { className: "pair" },
+    field({ kind: "choice", label: "One release for each", choices: ["day", "week", "month", "quarter", "year"], about: "Promises may be about any one of them." }, data.period ?? "month", v => change(study => { study.data.period = v; study.promise.forEach(p => { if (p.scope) p.scope = p.scope.replace(/(day|week|month|quarter|year)(s?)$/, `${v}$2`); }); }, redraw)),
+    field({ kind: "text", label: "Time zone", about: "One public zone, such as Europe/Berlin." }, data.zone ?? given.zone, put("zone"))),
+    field({ kind: "whole", label: "How many in the series", about: "What is promised about all data together must last for so many releases." }, state.study.periods ?? 12, v => change(study => { if (v) study.periods = v; else delete study.periods; }, { key: "periods" })));
+  const time = column("Column of the time", "When a record was made; empty if the study is about all records together.", data.time ?? "", v => {
+    change(study => {
+      study.data = { ...study.data };
+      if (v) { Object.assign(study.data, { time: v, period: study.data.period || "month", zone: study.data.zone || given.zone }); study.periods ??= 12; }
+      else { ["time", "period", "zone"].forEach(name => delete study.data[name]); delete study.periods; study.promise.forEach(p => delete p.scope); }
+    }, { key: "data-time" });
+    series.hidden = !v;
+    drawPromises();
+  });
+  byId("periods").replaceChildren(time, series);
+  const rows = state.study.group || [];
+  byId("groups").replaceChildren(...rows.map((g, i) => {
+    const n = i + 1, set = name => v => change(study => { study.group[i][name] = v; }, { key: `group-${i}-${name}` });
+    const sizes = field({ kind: "lines", label: "Sizes", about: "A label and how many people it has, one a line: public, never counted from the records." }, Object.entries(g.sizes || {}).map(([label, size]) => `${label} ${size}`), lines => set("sizes")(Object.fromEntries(lines.map(line => { const at = line.lastIndexOf(" "); return at < 0 ? [line, 0] : [line.slice(0, at).trim(), number(line.slice(at + 1))]; }))));
+    const drop = el("button", { type: "button", className: "drop", "aria-label": `Remove grouping ${n}`, onclick: () => change(study => { study.group.splice(i, 1); study.question.forEach(q => { if (q.by === g.name) delete q.by; }); if (!study.group.length) delete study.group; }, redraw) }, "×");
+    return el("li", { className: "question" }, drop, el("div", { className: "pair" }, field({ kind: "text", label: `Grouping ${n}`, about: "Its name." }, g.name, set("name")), column("Its column", "Each person has one label there.", g.column ?? "", set("column"))), sizes);
+  }));
+}
+byId("add-group").addEventListener("click", () => { change(study => { const half = Math.floor((Number(study.users) || 2) / 2); (study.group ??= []).push({ name: "region", column: "region", sizes: { north: half, south: (Number(study.users) || 2) - half } }); }, redraw); byId("groups").lastElementChild.querySelector("input").focus(); });
+
+// 4: questions
 function drawQuestions(suggest) {
   const rows = state.study.question || [], kinds = given.catalogue.questions;
   byId("questions").replaceChildren(...rows.map((q, j) => {
@@ -127,6 +183,8 @@ function drawQuestions(suggest) {
       if (f.kind === "distance" && given.distances.length > 1) parts.push(...distanceSlider(f, q, typed, put(f.name), f.name === "bandwidth" ? suggest : null));
     }
     parts.push(el("div", { className: "pair" }, field({ kind: "text", label: "Name", about: "Its folder of results." }, q.name ?? "", put("name")), field({ kind: "text", label: "Fraction of α", about: "An equal share if empty." }, q.fraction ?? "", put("fraction"))));
+    const groupings = (state.study.group || []).map(g => g.name);
+    if (groupings.length) parts.push(field({ kind: "choice", label: "By", choices: [{ value: "", name: "everybody together" }, ...groupings], about: "One answer for each group, with the whole promise for each." }, q.by ?? "", put("by")));
     return el("li", { className: "question", "data-where": `question-${j}` }, ...parts.filter(Boolean));
   }));
 }

@@ -1,6 +1,7 @@
 // The right side: numbers, pictures, sentences. Nothing old is ever shown as new.
 import { el } from "./fields.js";
 import { tellPromises } from "./left.js";
+import { change } from "./state.js";
 /* global barrowRead */
 const byId = id => document.getElementById(id);
 const order = ["alpha", "error", "worst", "seen"];
@@ -29,6 +30,9 @@ export function show(a) {
   byId("picture-words").textContent = (a.exact ? "" : "≈ A coarser grid, until the exact one is worked out. ") + (a.picture_words || "");
   byId("sentence").textContent = a.sentence || "";
   byId("warnings").replaceChildren(...(a.warnings || []).map(text => el("li", {}, text)));
+  const alarm = byId("alarm");
+  alarm.hidden = !a.alarm;
+  if (a.alarm) alarm.replaceChildren(el("strong", {}, "Worst case. "), a.alarm.text, " ", el("button", { type: "button", id: "cap", className: "small", onclick: () => change(study => { delete study.alpha; (study.promise ??= []).push({ ...a.alarm.promise }); }, { redraw: true }) }, "Add that promise"));
   byId("toml").textContent = a.toml;
   byId("commands").textContent = a.commands.join("\n");
   if (a.exact) { byId("plan").textContent = a.plan.join("\n"); byId("statement").textContent = a.statement; }

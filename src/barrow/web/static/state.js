@@ -1,5 +1,5 @@
 // The study as plain data, as study.toml has it; every change can be undone.
-export const state = { study: {}, looked: 0 };
+export const state = { study: {}, looked: 0, period: "last" };
 const past = [], future = [], heard = [];
 let merging = null;
 
