@@ -81,8 +81,8 @@ class Designer:
     def _routes(self) -> list[Route]:
         handlers: dict[str, Callable[[Body], Awaitable[Any]]] = {
             "start": self.start, "design": self.design, "suggest": self.suggest, "columns": self.columns,
-            "rescale": self.rescale, "save": self.save, "link": self.link, "release": self.release, "progress": self.progress,
-            "cancel": self.cancel, "report": self.report,
+            "rescale": self.rescale, "save": self.save, "link": self.link, "release": self.release,
+            "progress": self.progress, "cancel": self.cancel, "report": self.report,
         }  # fmt: skip
         return [
             Route("/", _file("index.html")),
