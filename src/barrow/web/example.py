@@ -194,13 +194,13 @@ class Pictured:
             return self._bars(options)
         return item_figure(space, values, **options, **self._spread(), **self._truth())
 
-    def _truth(self) -> dict[str, Floats]:
+    def _truth(self) -> dict[str, Any]:
         """The shares of the example itself, where the picture can show them beside the released ones."""
         drawn = item_figure.dispatch(type(base_space(self.plan.terms.space)))
         as_bars = drawn in {item_figure.dispatch(kind) for kind in (Space, Line, Scale)}
         return {"truth": population(self.plan.terms.space)[0]} if as_bars else {}
 
-    def _spread(self) -> dict[str, Floats]:
+    def _spread(self) -> dict[str, Any]:
         """Where 95 % of releases of the same people lie: between the least and the most of 39 others."""
         if not self._spreads:
             return {}
