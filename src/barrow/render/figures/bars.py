@@ -210,9 +210,8 @@ def histogram(
     right = width - 14.0
     x = AxisScale(float(ends[0]), float(ends[-1]), left, right)
     columns = _columns(readings, ends, x)
-    note = ""
-    if len(columns) < len(readings):
-        note = f"Each column shows the largest of its bins: there are {len(readings):,}."
+    many = f"Each column shows the largest of its bins: there are {len(readings):,}."
+    note = many if len(columns) < len(readings) else ""
     body = [left_axis(y, left, clean(what), lambda t: near(t, unit), right=right)]
     gap = 1.2 if (right - left) / len(columns) > 5 else 0.0
     whiskers: list[str] = []
@@ -222,10 +221,7 @@ def histogram(
         body.append(mark(bar, at=((a + b) / 2, level), label=readings.describe(i, name(i))))
         whiskers.append(_upright_whisker(readings, i, y, (a + b) / 2, (b - a) / 2))
     body += whiskers if (right - left) / len(columns) >= 5 else [_band(readings, columns, y)]
-    if truth is not None:
-        true = finite(truth, "truth").ravel()
-        steps = "L".join(f"{a:.1f},{y(true[i]):.1f}H{b:.1f}" for i, a, b in columns)
-        body.append(element("path", d=f"M{steps}", class_="truth"))
+    body += [] if truth is None else [_outline(truth, columns, y)]
     label = " ".join(part for part in (clean(axis), note) if part) if not note else f"{clean(axis)}. {note}".strip(". ")
     body.append(bottom_axis(x, bottom, label, lambda t: near(t, digits=6)))
     about = f"{text}{note and ' ' + note}"
@@ -245,6 +241,12 @@ def _columns(readings: Readings, ends: np.ndarray, x: AxisScale) -> list[tuple[i
     first = np.flatnonzero(np.r_[True, np.diff(slot[order]) > 0])
     step = (x.end - x.start) / slots
     return [(int(i), x.start + step * slot[i], x.start + step * (slot[i] + 1)) for i in order[first]]
+
+
+def _outline(truth: Numbers, columns: Sequence[tuple[int, float, float]], y: AxisScale) -> str:
+    true = finite(truth, "truth").ravel()
+    steps = "L".join(f"{a:.1f},{y(true[i]):.1f}H{b:.1f}" for i, a, b in columns)
+    return element("path", d=f"M{steps}", class_="truth")
 
 
 def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: AxisScale) -> str:
