@@ -26,7 +26,8 @@ from barrow.queries import ClosedForm, density, function, mean, region_share, tr
 from barrow.queries.holders import holders, with_no_records
 from barrow.questions import CircularMean, Density, Function, Histogram, Mean, Quantile, Spread, to_question
 from barrow.questions.answer import Sample
-from barrow.questions.holders import laplace_pair_quantile, plan_holders, slack_at
+from barrow.questions.fieller import laplace_pair_quantile
+from barrow.questions.holders import plan_holders, slack_at
 from barrow.questions.plan_text import answer_json, own_notes
 from barrow.questions.prices import charge, charges
 from barrow.questions.releasing import summary
@@ -148,7 +149,7 @@ def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(nois
 def test_an_interval_is_narrower_than_the_plain_one_and_cut_to_the_range():
     plan = planned(users=1000)
     wide = slack_at(plan.pair, plan.noise, plan.pair.reaches[0])
-    low, high = plan.interval(0.0, 1.0, plan.pair.reaches[0])
+    low, high = plan.ratio.interval(0.0, 1.0, plan.pair.reaches[0])
     assert 0 < high - low < 2 * wide  # at the middle the share's noise hardly counts
     row = plan.tables(Sample(np.array([plan.pair.reaches[0], plan.pair.weight])))["values"][0]
     assert row["high_95"] == pytest.approx(LINE.high)  # the last item, and what snapping moves

@@ -148,10 +148,11 @@ def _show(study: Study, parts: ReleaseParts, quiet: bool, *, several: bool) -> N
     if several:
         echo(f"── {name}")
     echo(str(plan))
-    if grouping is not None:
+    if parts.about.people_of is not None:
         unit = PERCENT if plan.question.traits.in_percent else plan.error_unit
         each = ", ".join(f"{label} {at_most(one.error, unit)}" for label, one in parts.plans.items())
-        echo(f"Groups    by {grouping.name}, each with the whole promise; error: {each}. The smallest is shown above.")
+        by = f"by {parts.about.people_of.name}, each with the whole promise"
+        echo(f"Groups    {by}; error: {each}. The smallest is shown above.")
     if study.data is not None and study.data.source is not None and study.data.source.consequence:
         echo(f"Records   {study.data.source.consequence}")
 

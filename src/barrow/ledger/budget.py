@@ -94,6 +94,7 @@ class SpaceRef:
             it is not known, or if that way is not 1-Lipschitz up to 2 rho: then every move counts as the largest.
         filtered: Whether a release sees only some of a person's records: then every share counts as all of them.
         no_records: h, how far "no records" is from every item, as a share of the diameter; 1 where nobody knows.
+        group: How far another hidden group of records is, as a share of the diameter; None where nobody knows.
         alike: Digests of spaces in whose budgets the alpha of a release about this one counts as it is; not written
             down. See :meth:`of`.
 
@@ -109,6 +110,7 @@ class SpaceRef:
     snapping: Fraction | None
     filtered: bool
     no_records: Fraction
+    group: Fraction | None
     alike: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
 
     def __init__(
@@ -121,6 +123,7 @@ class SpaceRef:
         snapping: Exact | None = None,
         filtered: bool = False,
         no_records: Exact = 1,
+        group: Exact | None = None,
     ) -> None:
         for name, text in (("kind", kind), ("digest", digest), ("unit", unit)):
             object.__setattr__(self, name, str(text))
@@ -129,6 +132,7 @@ class SpaceRef:
         object.__setattr__(self, "snapping", None if snapping is None else exact(snapping, "snapping"))
         object.__setattr__(self, "filtered", bool(filtered))
         object.__setattr__(self, "no_records", share_of(no_records, "no_records"))
+        object.__setattr__(self, "group", None if group is None else share_of(group, "group"))
         if self.diameter <= 0 or (self.snapping is not None and self.snapping < 0):
             raise ParameterError(
                 f"The diameter is {diameter} and the snapping {snapping}.",
@@ -167,7 +171,8 @@ class SpaceRef:
             return digest if number is None else digest_of({"space": digest, "number": number})
 
         metric = space.metric_name if number is None else f"{space.metric_name}, {number}"
-        built = cls(space.kind, named(space.digest), diameter, space.unit, metric, rho, filtered, apart)
+        group = space.geometry.group_distance
+        built = cls(space.kind, named(space.digest), diameter, space.unit, metric, rho, filtered, apart, group)
         if space.size is not None:
             both = (space.records_space, with_no_records(space.records_space))
             object.__setattr__(built, "alike", frozenset(named(each.digest) for each in both))
@@ -204,6 +209,8 @@ class SpaceRef:
             data["snapping"] = exact_text(self.snapping)
         if self.filtered:
             data["filtered"] = True
+        if self.group is not None:
+            data["group"] = exact_text(self.group)
         return data if self.no_records == 1 else {**data, "no_records": exact_text(self.no_records)}
 
     @property

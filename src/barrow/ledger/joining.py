@@ -261,7 +261,7 @@ def _with_account(request: Promises, account: Quadrature | Fraction | None) -> P
 
 def _keeps_promise(stronger: PromiseLimit, weaker: PromiseLimit) -> bool:
     """Whether a promise about the same change implies another, by its scope and epsilon."""
-    alike = stronger.move == weaker.move and stronger.presence == weaker.presence
+    alike = (stronger.move, stronger.presence, stronger.group) == (weaker.move, weaker.presence, weaker.group)
     return alike and stronger.epsilon <= weaker.epsilon and implies(stronger.scope, weaker.scope)
 
 

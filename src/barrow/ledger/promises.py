@@ -38,7 +38,7 @@ from barrow.promises.periods import Window
 from barrow.promises.scopes import scope_of
 from barrow.spaces import parse_distance
 from barrow.spaces.space import Space
-from barrow.spaces.spec import ANYWHERE, PRESENCE
+from barrow.spaces.spec import ANOTHER_GROUP, ANYWHERE, PRESENCE
 
 if TYPE_CHECKING:
     from barrow.ledger.budget import SpaceRef
@@ -58,6 +58,7 @@ class PromiseLimit:
         text: The change in words; made from the numbers if left out.
         scope: In which periods the change happens; None for a share of all records.
         presence: Whether it is about having records at all in these periods.
+        group: Whether records are in another hidden group, and nothing else changes.
 
     >>> PromiseLimit(1, "0.3", 1, text="all data by 300 m")
     PromiseLimit('1', '0.3', '1', text='all data by 300 m')
@@ -73,6 +74,7 @@ class PromiseLimit:
     text: str
     scope: Scope | None
     presence: bool
+    group: bool
 
     def __init__(
         self,
@@ -83,12 +85,14 @@ class PromiseLimit:
         text: str | None = None,
         scope: Scope | str | None = None,
         presence: bool = False,
+        group: bool = False,
     ) -> None:
         object.__setattr__(self, "share", parse_share(share))
         object.__setattr__(self, "distances", _distances(distance))
         object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
         object.__setattr__(self, "scope", scope_of(scope))
         object.__setattr__(self, "presence", bool(presence))
+        object.__setattr__(self, "group", bool(group))
         object.__setattr__(self, "text", " ".join(text.split()) if text else self._words())
         if len(self.text) > 200:
             raise ParameterError(
@@ -106,16 +110,17 @@ class PromiseLimit:
         """
         words, scope = describe_move(promise, space), promise.scope
         far = str(promise.distance).lower()
-        if far in ANYWHERE + PRESENCE:
+        if far in ANYWHERE + PRESENCE + ANOTHER_GROUP:
             presence = far in PRESENCE and scope is not None
-            return cls(promise.share, None, promise.epsilon, text=words, scope=scope, presence=presence)
+            group = far in ANOTHER_GROUP
+            return cls(promise.share, None, promise.epsilon, text=words, scope=scope, presence=presence, group=group)
         distance = parse_distance(promise.distance, space) * Fraction(space.diameter)
         return cls(promise.share, distance, promise.epsilon, text=words, scope=scope)
 
     @property
-    def change(self) -> tuple[Fraction, tuple[Fraction, ...], Scope | None, bool]:
+    def change(self) -> tuple[Fraction, tuple[Fraction, ...], Scope | None, bool, bool]:
         """Share, distances, scope: two promises are about the same change if and only if these are equal."""
-        return *self.move, self.scope, self.presence
+        return *self.move, self.scope, self.presence, self.group
 
     @property
     def move(self) -> tuple[Fraction, tuple[Fraction, ...]]:
@@ -131,13 +136,14 @@ class PromiseLimit:
             "text": self.text,
             **({} if self.scope is None else {"scope": self.scope.text}),
             **({"presence": True} if self.presence else {}),
+            **({"group": True} if self.group else {}),
         }
 
     def _words(self) -> str:
         share = "all data" if self.share == 1 else f"a share of {exact_text(self.share)} of the data"
         where = "" if self.scope is None else f", in {self.scope.text}"
-        if self.presence:
-            return f"{share} or no records{where}"
+        if self.presence or self.group:
+            return f"{share} {'or no records' if self.presence else 'in another group'}{where}"
         far = f"by {' and '.join(map(show, self.distances))}" if self.distances else "anywhere"
         return f"{share} {far}{where}"
 
@@ -149,6 +155,7 @@ class PromiseLimit:
         distance = far if len(far) > 1 else far[0] if far else None
         numbers = exact_text(self.share), distance, exact_text(self.epsilon)
         scope = "" if self.scope is None else f", scope={self.scope.text!r}" + ", presence=True" * self.presence
+        scope += ", group=True" * self.group
         return f"PromiseLimit({', '.join(map(repr, numbers))}, text={self.text!r}{scope})"
 
 
@@ -248,6 +255,7 @@ def promises_from_json(data: Mapping[str, Any]) -> Promises:
                 text=p["text"],
                 scope=p.get("scope"),
                 presence=p.get("presence", False),
+                group=p.get("group", False),
             )
             for p in data["promises"]
         ]
@@ -305,6 +313,7 @@ def exposure_at(promise: PromiseLimit, space: SpaceRef, metric: str, reads: Wind
     """
     known = space.metric == metric
     far = promise.distances[0] / space.diameter if known and len(promise.distances) == 1 else None
+    far = space.group if known and promise.group else far  # None where no release says how far groups are: anywhere
     return exposure(
         promise.scope,
         promise.share,

@@ -17,7 +17,7 @@ from barrow.promises.promise import Promise, odds_sentence, odds_upper
 from barrow.promises.records import RecordMap
 from barrow.promises.scopes import Exposure, exposure
 from barrow.spaces import Space, parse_distance
-from barrow.spaces.spec import ANYWHERE, PRESENCE
+from barrow.spaces.spec import ANOTHER_GROUP, ANYWHERE, PRESENCE
 
 PromiseLike = Promise | str | tuple[Exact, Exact, Exact] | dict[str, Any]
 
@@ -334,6 +334,8 @@ def describe_move(promise: Promise, space: Space) -> str:
     where = "" if promise.scope is None else f", in {promise.scope.text}"
     if word in ANYWHERE:
         return f"{share} anywhere{where}"
+    if word in ANOTHER_GROUP:
+        return f"{share} in another group{where}"
     if word in PRESENCE:
         return f"{share} or no records{where}"
     return f"{share} by {describe_distance(promise, space)}{where}"
@@ -356,6 +358,8 @@ def describe_change(promise: Promise, space: Space) -> str:
         return f"{promise.scope.words} {describe_change(plain, space)}"
     if word in PRESENCE:
         return f"{share} had been missing" if promise.share < 1 else "the person had held no records at all"
+    if word in ANOTHER_GROUP:
+        return f"{share} had been in another group"
     return f"{share} had been " + (
         "anywhere else" if word in ANYWHERE else f"{describe_distance(promise, space)} elsewhere"
     )

@@ -17,7 +17,7 @@ import numpy as np
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.numerics import float_down
+from barrow.numerics import TABLE_BITS, exact_text, float_down
 from barrow.queries.quantised import Quantised
 from barrow.queries.query import ClosedForm, Query
 from barrow.spaces import Space
@@ -47,16 +47,18 @@ class GroupMeans:
     weight: float
 
 
-def group_means(space: Space, inner: Query, *, guess: float = 0.5) -> GroupMeans:
+def group_means(space: Space, inner: Query, *, guess: float = 0.5, weight: float | None = None) -> GroupMeans:
     """Means of ``inner`` within each group of a product of labels and items.
 
-    Each person counts in a group with the share of their records there.
+    Each person counts in a group with the share of their records there; people without records count in none.
 
     Args:
-        space: ``Product([Discrete(labels), items], weights)``: the quotient of the weights is how far another group is.
+        space: ``Groups(labels, items)`` or ``Product([Discrete(labels), items], weights)``, perhaps with an item for
+            people without records.
         inner: The query about items, on the second part.
         guess: How far the means are expected to be from the middle, as a share of the largest distance from it: any
             guess is sound, and a good one makes the intervals narrow in the 1-norm.
+        weight: c itself, in place of a guess.
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Discrete, Line, Product
@@ -79,22 +81,34 @@ def group_means(space: Space, inner: Query, *, guess: float = 0.5) -> GroupMeans
     middle = (values.max(axis=0) + values.min(axis=0)) // 2
     moved = values - middle
     half = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0))
-    whole_weight = max(1, int(float(half.max()) * guess ** (2.0 / 3.0)))  # c = (A t^2)^(1/3), t = guess A
+    away = None if space.no_records_distance is None else float_down(space.no_records_distance)
     step = inner.step
-    weight = float(whole_weight * step)
 
     def size(p: float) -> float:
         """A: the largest p-norm of f - middle over the items."""
         return float(np.linalg.norm(moved.astype(np.float64), ord=p, axis=1).max()) * float(step) * _UP
 
-    def apart(p: float) -> float:
-        """The largest p-norm of the difference of two items of different groups."""
+    # c = (A t^2)^(1/3) at t = guess A; more where that leaves the constant in the 1-norm as it is.
+    free = far * inner.lipschitz_upper(1) / near / 2.0 - size(1.0)
+    wanted = float(half.max()) * float(step) * guess ** (2.0 / 3.0) if weight is None else weight
+    whole_weight = min(max(1, int(max(wanted, free) / float(step))), 2**TABLE_BITS)
+    c = float(whole_weight * step)
+
+    def apart(p: float, blocks: float = 2.0) -> float:
+        """The largest p-norm of the difference of two items of different groups; of an item and none with one block."""
         if math.isinf(p):
-            return max(size(p), weight) * _UP
-        return float((2.0 * (size(p) ** p + weight**p)) ** (1.0 / p)) * _UP
+            return max(size(p), c) * _UP
+        return float((blocks * (size(p) ** p + c**p)) ** (1.0 / p)) * _UP
+
+    def lipschitz(p: float) -> float:
+        known = [inner.lipschitz_upper(p) / near, apart(p) / far]
+        return max([*known, *([] if away is None else [apart(p, 1.0) / away])]) * _UP
 
     block = np.append(moved, np.full((items.items, 1), whole_weight, dtype=np.int64), axis=1)
     table = heavy.sparse.csr_array(heavy.sparse.kron(heavy.sparse.eye_array(groups.items, dtype=np.int64), block))
+    if away is not None:
+        nothing = heavy.sparse.csr_array((1, table.shape[1]), dtype=np.int64)
+        table = heavy.sparse.csr_array(heavy.sparse.vstack([table, nothing]))
     labels = tuple(str(label) for label in groups.labels)
     query = Query(
         space,
@@ -102,9 +116,9 @@ def group_means(space: Space, inner: Query, *, guess: float = 0.5) -> GroupMeans
         inner.unit,
         inner.description.replace("over people", "over people, within each group,", 1),
         Quantised(heavy.sparse.csr_array(table.astype(np.int64)), step, inner.table.error_upper),
-        {"inner": inner.to_spec(), "guess": guess},
+        {"inner": inner.to_spec(), "weight": exact_text(whole_weight * step)},
         ClosedForm(
-            lambda p: max(inner.lipschitz_upper(p) / near, apart(p) / far) * _UP,
+            lipschitz,
             range_bound=lambda p: max(inner.range_upper(p), apart(p)) * _UP,
             quantised=True,
             rests_on=inner,
@@ -114,7 +128,7 @@ def group_means(space: Space, inner: Query, *, guess: float = 0.5) -> GroupMeans
         ],
     )
     unit = float(step)
-    return GroupMeans(query, inner, labels, tuple((middle * unit).tolist()), tuple((half * unit).tolist()), weight)
+    return GroupMeans(query, inner, labels, tuple((middle * unit).tolist()), tuple((half * unit).tolist()), c)
 
 
 def _parts(space: Space, inner: Query) -> tuple[Space, Space, float, float]:

@@ -35,6 +35,8 @@ from barrow.questions.comparing import (
 )
 from barrow.questions.distribution import check_line, quantile_reader, quantile_shares
 from barrow.questions.frequency import Frequency
+from barrow.questions.grouped_histogram import GroupedHistogramAnswer, readable
+from barrow.questions.hidden_words import hidden_noise_steps, hidden_released
 from barrow.questions.histogram_answer import HistogramAnswer, histogram_words
 from barrow.questions.histogram_help import HistogramChoice
 from barrow.questions.noise_words import noise_sentence, off_words
@@ -127,7 +129,13 @@ class Histogram(Question):
         )
 
     def fits(self, space: Space) -> None:
-        """Quantiles are asked of lines."""
+        """Quantiles are asked of lines, and of hidden groups by themselves."""
+        if self.quantiles and space.geometry.within is not None:
+            raise ParameterError(
+                f"The histogram {self.label!r} has quantiles and is asked by hidden groups.",
+                allowed="a question of its own for quantiles by hidden groups",
+                fix='[[question]] kind = "quantile", by the same groups',
+            )
         if self.quantiles:
             check_line(space)
 
@@ -136,11 +144,20 @@ class Histogram(Question):
         target, own, baselines, result, cannot, best = self._choice(terms)
         if isinstance(best.mechanism, mechanisms.LocalSubsets):
             return plan_sets(self, target, best, own, baselines)
+        if terms.space.geometry.within is not None:
+            return self._within_groups(terms)
         if not isinstance(best.mechanism, mechanisms.HistogramNoise):
             return self._frequency(terms).plan(terms)
         candidates = {"own": tuple(own), "baselines": tuple(baselines)}
         read = quantile_shares(list(self.quantiles)) if self.quantiles else ()
         return HistogramAnswer(self, terms, best, target, tuple(result), cannot, quantiles=read, **candidates)
+
+    def _within_groups(self, terms: Terms) -> Answer:
+        """Within hidden groups, by what is known about sums of released values."""
+        target, own, baselines, result, cannot, best = self._choice(terms)
+        return GroupedHistogramAnswer(
+            self, terms, best, target, tuple(result), cannot, own=tuple(own), baselines=tuple(baselines)
+        )
 
     def channel(self, terms: Terms) -> LocalChannel:
         """What people report; where mechanism and spacing are named nothing is compared or simulated."""
@@ -199,13 +216,23 @@ class Histogram(Question):
             target, only="auto" if levels else self.mechanism, thorough=False
         )
         own = [candidate for candidate in result if candidate.name != "paper"]
-        if self.quantiles:
+        if terms.space.geometry.within is not None:
+            own, baselines = readable(own), readable(baselines)
+            if not own:
+                raise ParameterError(
+                    "No mechanism whose shares can be added up answers by hidden groups here.",
+                    allowed="'edges', 'tree' or 'cells' with Laplace or Gaussian noise",
+                    fix="mechanism = 'edges'",
+                )
+        elif self.quantiles:
             own, baselines = (_readable(some, terms.space) for some in (own, baselines))
         return HistogramChoice(target, own, baselines, result, cannot, preferred(own, baselines, definition))
 
     @classmethod
     def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
+        if statement.answer.hidden_groups is not None:
+            return hidden_released(statement)
         result, unit = needed(statement.answer.histogram), statement.unit
         snapped = f", {near(result.emd_snapping_typical, unit)} by snapping to the grid"
         return (
@@ -225,6 +252,8 @@ class Histogram(Question):
     @classmethod
     def noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn and decoded."""
+        if statement.answer.hidden_groups is not None:
+            return hidden_noise_steps(statement)
         result = needed(statement.answer.histogram)
         before = result.emd_undecoded
         size = "" if before is None else f"{before:.3g} {statement.unit}".rstrip()

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from msgspec import structs
 
-from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.mechanisms import AdditiveNoise, NoiseDistribution
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
@@ -26,12 +23,11 @@ from barrow.queries import Query
 from barrow.queries.holders import Holders, holders
 from barrow.questions.answer import Rows, Sample, Tables, number, placed
 from barrow.questions.cache import cached_query
+from barrow.questions.fieller import Ratio
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values, user_level_of
 from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
-
-_TURNS = 60
 
 
 def plan_holders(question: Linear, terms: Terms) -> HoldersAnswer:
@@ -60,23 +56,9 @@ def _of_means(pair: Holders, candidates: Iterable[Candidate]) -> list[Candidate]
     return best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in candidates])
 
 
-@lru_cache(maxsize=256)
-def _one(distribution: NoiseDistribution) -> float:
-    """What one output at scale 1 exceeds with probability 5 %."""
-    return float(distribution.quantile(0.05))
-
-
 def slack_at(pair: Holders, noise: CalibratedNoise, ratio: float) -> float:
     """What |sum - t share| exceeds with probability at most 5 % at the true t, |t| = ``ratio``; grows with it."""
-    lean = ratio / pair.weight
-    rounding = (float_up(noise.grid) / 2.0 + pair.query.rounding_upper) * (1.0 + lean)
-    if isinstance(noise, AdditiveNoise) and (noise.p is None or noise.p == "2"):
-        reach = _one(noise.distribution) * math.hypot(1.0, lean)
-    elif isinstance(noise, AdditiveNoise) and noise.p == "1":
-        reach = laplace_pair_quantile(lean)
-    else:
-        return float(noise.simultaneous_half_width) * (1.0 + lean)
-    return float(reach * float_up(noise.scale) * (1.0 + 1e-9) + rounding)
+    return Ratio(noise, pair.weight, pair.query.rounding_upper).slack(ratio)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,29 +91,14 @@ class HoldersAnswer(LinearAnswer):
         return float(self.noise.simultaneous_half_width) * ratio + self.moved
 
     @cached_property
+    def ratio(self) -> Ratio:
+        """The sum over people with records, and their share."""
+        return Ratio(self.noise, self.pair.weight, self.pair.query.rounding_upper)
+
+    @property
     def share_half_width(self) -> float:
         """The released share of people with records is off by more with probability at most 5 %."""
-        return float(self.noise.half_width) / self.pair.weight
-
-    def interval(self, total: float, share: float, reach: float) -> tuple[float, float] | None:
-        """Fieller's interval of t = sum/share within [-reach, reach]; None where the share may be 0.
-
-        Whatever t is true, |total - t share| <= slack(|t|) with probability 95 %. The slack grows with |t|, so with
-        |t| <= reach the true one is between (total -+ slack(reach))/share; and so on with what is known by then.
-        """
-        if share <= self.share_half_width:
-            return None
-        low, high = -reach, reach
-        for _ in range(_TURNS):
-            slack = slack_at(self.pair, self.noise, max(abs(low), abs(high)))
-            result = max(low, (total - slack) / share), min(high, (total + slack) / share)
-            if result[0] > result[1]:  # all of the range is ruled out, which happens in less than 5 % of cases
-                edge = min(max(total / share, -reach), reach)
-                return edge, edge
-            if result == (low, high):
-                break
-            low, high = result
-        return low, high
+        return self.ratio.share_half_width
 
     def tables(self, sample: Sample) -> Tables:
         """A row for each value with its interval, and the share of people with records with its own."""
@@ -143,7 +110,7 @@ class HoldersAnswer(LinearAnswer):
         least, most = (np.broadcast_to(end, (self.pair.inner.dimension,)) for end in self.pair.inner.between)
         for i, (name, middle, reach) in enumerate(columns):
             reach += self.query.rounding_upper
-            result = self.interval(float(values[i]), share, reach)
+            result = self.ratio.interval(float(values[i]), share, reach)
             low, high = (-reach, reach) if result is None else result
             at = None if result is None else middle + min(max(float(values[i]) / share, low), high)
             rows.append(
@@ -204,22 +171,3 @@ def _(answer: HoldersAnswer) -> list[str]:
 @own_notes.register(HoldersAnswer)
 def _(answer: HoldersAnswer) -> list[Note]:
     return [*unproved_constant(answer), *useless_values(answer, 2.0 * max(answer.pair.reaches))]
-
-
-def laplace_pair_quantile(lean: float) -> float:
-    """What |L1 + lean L2| exceeds with probability 5 %, for independent standard Laplace variables.
-
-    P(|L1 + s L2| > t) = (e^(-t) - s^2 e^(-t/s))/(1 - s^2), and (1 + t/2) e^(-t) at s = 1.
-    """
-    s = abs(lean)
-    if s > 1.0:
-        return s * laplace_pair_quantile(1.0 / s)
-
-    def excess(t: float) -> float:
-        if s < 1e-9:
-            return math.exp(-t) - 0.05
-        if s > 1.0 - 1e-6:  # from above: the tail grows with s
-            return (1.0 + t / 2.0) * math.exp(-t) - 0.05
-        return (math.exp(-t) - s * s * math.exp(-t / s)) / (1.0 - s * s) - 0.05
-
-    return float(heavy.optimize.brentq(excess, 0.0, 60.0, xtol=1e-12)) * (1.0 + 1e-9)

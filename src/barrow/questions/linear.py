@@ -38,6 +38,7 @@ from barrow.questions.comparing import (
     versus_of,
 )
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
+from barrow.questions.hidden_words import hidden_counted, hidden_noise_steps, hidden_released
 from barrow.questions.noise_words import noise_sentence, snapping_words, value_unit
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.prices import finer_words
@@ -89,6 +90,8 @@ class Linear(Question):
     def plan(self, terms: Terms) -> LinearAnswer:
         """The most accurate noise that keeps the terms; it reads no data."""
         self._check(terms)
+        if terms.space.geometry.within is not None:
+            return self._within_groups(terms)
         return self._over_holders(terms) if terms.space.no_records_distance is not None else self._planned(terms)
 
     def _check(self, terms: Terms) -> None:
@@ -131,9 +134,17 @@ class Linear(Question):
 
         return plan_holders(self, terms)
 
+    def _within_groups(self, terms: Terms) -> LinearAnswer:
+        """The means within hidden groups of records."""
+        from barrow.questions.grouped import plan_grouped
+
+        return plan_grouped(self, terms)
+
     @classmethod
     def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
+        if statement.answer.hidden_groups is not None:
+            return hidden_released(statement)
         facts, people = statement.answer, f"{statement.people:,} people"
         if facts.share_half_width_95 is not None:
             return (
@@ -151,6 +162,8 @@ class Linear(Question):
     @classmethod
     def counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
+        if statement.answer.hidden_groups is not None:
+            return hidden_counted(statement)
         people = f"{statement.people:,} people"
         return f"Every person counts once: {statement.released}, over {people}, as an exact fraction."
 
@@ -158,6 +171,8 @@ class Linear(Question):
     def noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn."""
         facts = statement.answer
+        if facts.hidden_groups is not None:
+            return hidden_noise_steps(statement)
         unit = value_unit(facts, cls.traits.of_shares)
         all_at_once = at_most(needed(facts.half_width_95_all), unit, digits=4) if facts.outputs > 1 else ""
         many = f", all {facts.outputs:,} at once by {all_at_once}" if all_at_once else ""

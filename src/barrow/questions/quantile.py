@@ -36,6 +36,8 @@ from barrow.questions.distribution import (
     uniform,
 )
 from barrow.questions.estimates import ErrorEstimate, estimate
+from barrow.questions.grouped_quantiles import GroupedQuantilesAnswer, plan_group_quantiles
+from barrow.questions.hidden_words import hidden_counted, hidden_noise_steps, hidden_released
 from barrow.questions.histogram import Histogram, shares_counted
 from barrow.questions.histogram_answer import HistogramAnswer, noise_details, value_facts
 from barrow.questions.noise_words import noise_sentence
@@ -99,8 +101,10 @@ class Quantile(Question):
         """The histogram that they are read off."""
         return Histogram(name=self.name, fraction=self.fraction, noise=self.noise, definition=self.definition)
 
-    def plan(self, terms: Terms) -> QuantileAnswer:
-        """The histogram with the narrowest intervals of these quantiles; it reads no data."""
+    def plan(self, terms: Terms) -> QuantileAnswer | GroupedQuantilesAnswer:
+        """The histogram with the narrowest intervals of these quantiles; within hidden groups ramps; reads no data."""
+        if terms.space.geometry.within is not None:
+            return plan_group_quantiles(self, terms, self.shares, self.noise)
         check_line(terms.space)
         if terms.model is not Model.CENTRAL:
             raise ParameterError(
@@ -116,6 +120,8 @@ class Quantile(Question):
     @classmethod
     def released(cls, statement: Statement) -> str:
         """What was released, and that it comes with intervals."""
+        if statement.answer.hidden_groups is not None:
+            return hidden_released(statement)
         once = "with records counting once" if statement.answer.holders else "counting once"
         return (
             f"We released {statement.released}, computed from {statement.people:,} people, each person {once}. Each "
@@ -126,11 +132,15 @@ class Quantile(Question):
     @classmethod
     def counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
+        if statement.answer.hidden_groups is not None:
+            return hidden_counted(statement)
         return shares_counted(statement, needed(statement.answer.read_from))
 
     @classmethod
     def noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
+        if statement.answer.hidden_groups is not None:
+            return hidden_noise_steps(statement)
         result = needed(statement.answer.read_from)
         return [
             noise_sentence(statement.answer),

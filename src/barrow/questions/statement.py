@@ -108,6 +108,17 @@ class GroupFacts(StatementPart, frozen=True, kw_only=True):
     answer: AnswerFacts
 
 
+class HiddenGroups(StatementPart, frozen=True, kw_only=True):
+    """Hidden groups of records within which values are given."""
+
+    name: Annotated[str, Meta(description="What the grouping is called.")]
+    labels: Annotated[list[str], Meta(description="The public list of groups.")]
+    distance: Annotated[float, Meta(description="How far another group counts, in the unit of the space.")]
+    unit: Annotated[str, Meta(description="The unit of the space.")] = ""
+    error_at_equal_shares: Annotated[float, Meta(description="The predicted error if all groups are alike.")]
+    share_half_width_95: Annotated[float, Meta(description="Of the shares of all groups at once.")]
+
+
 class AnswerFacts(StatementPart, frozen=True, kw_only=True):
     """What a kind of question says about its values."""
 
@@ -133,6 +144,7 @@ class AnswerFacts(StatementPart, frozen=True, kw_only=True):
     distortion: Annotated[float | None, Meta(description="How far a report is from its item on average.")] = None
     uniform_guess: float | None = None
     warning: str | None = None
+    hidden_groups: Annotated[HiddenGroups | None, Meta(description="The hidden groups, where there are any.")] = None
     about: Annotated[AboutFacts | None, Meta(description="The periods and groups, where it is not about all.")] = None
 
 

@@ -40,7 +40,7 @@ def values_figure(
         raise ParameterError(
             "No value is determined.", allowed="values that the noise leaves something of", fix="looser promises"
         )
-    where = None if space is None else space.records_space
+    where = None if space is None else space.geometry.within or space.records_space
     known = bounds_of(statement.answer, {**tables, "values": rows})
     shown = title or statement.released
     style: dict[str, Any] = {

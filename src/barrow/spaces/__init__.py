@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from barrow.spaces.euclidean import Euclidean
     from barrow.spaces.finite import Discrete, Finite
     from barrow.spaces.geographic import CellRows, Earth
+    from barrow.spaces.groups import Groups
     from barrow.spaces.hexagons import Hexagons
     from barrow.spaces.line import Line
     from barrow.spaces.neighbours import NeighbourGraph
@@ -52,6 +53,7 @@ else:
             ".euclidean": "Euclidean",
             ".finite": "Discrete Finite",
             ".geographic": "CellRows Earth",
+            ".groups": "Groups",
             ".hexagons": "Hexagons",
             ".line": "Line",
             ".neighbours": "NeighbourGraph",

@@ -135,9 +135,10 @@ class NoRecords(AugmentedSpace):
 
         The root is then as far from all of them as from the item that is added.
         """
-        inside, parts = self.inner.geometry.tree, self.inner.geometry.parts
+        below = self.inner.geometry
+        inside, parts = below.tree, below.parts
         if inside is None or self.no_records_distance <= Fraction(1, 2) or not _halfway(self.inner, inside):
-            return Geometry(parts=parts)
+            return Geometry(parts=parts, within=below.within, group_distance=below.group_distance)
         last = self.inner.items
         starts, ends = np.append(inside.starts, last), np.append(inside.ends, last + 1)
         more = self.no_records_distance - Fraction(1, 2)
@@ -270,7 +271,8 @@ def has_outside(space: Space) -> bool:
     >>> has_outside(NoRecords(Line(0, 1, step=1)))
     False
     """
-    return space.records_space is not base_space(space)
+    within = space.geometry.within
+    return has_outside(within) if within is not None else space.records_space is not base_space(space)
 
 
 def with_no_records(space: Space) -> Space:

@@ -104,6 +104,8 @@ class Geometry:
         box: The box on Earth that rows of cells fill.
         cell: How wide these are, in units, at most.
         parts: The parts of a product with their weights, of which distances are the weighted sum.
+        within: The space of items within each hidden group, which is the first part, where records have one.
+        group_distance: How far another group is, normalised.
         clusters: How many clusters, of how many items each, how far apart inside, where all are alike.
         equidistant: Whether all items are at distance 1 of each other.
         exact: Whether computed distances are the very distances, without any error.
@@ -125,6 +127,8 @@ class Geometry:
     box: Box | None = None
     cell: float | None = None
     parts: tuple[tuple[Space, Fraction], ...] = ()
+    within: Space | None = None
+    group_distance: Fraction | None = None
     clusters: tuple[int, int, Fraction] | None = None
     equidistant: bool = False
     exact: bool = False

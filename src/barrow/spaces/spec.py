@@ -46,6 +46,8 @@ ANYWHERE = ("anywhere", "any", "the largest distance")
 """Texts for a change that may go any distance."""
 PRESENCE = ("no records", "presence")
 """Texts for the change from any records to none, which is never more than the largest distance."""
+ANOTHER_GROUP = ("another group",)
+"""Texts for a record in another hidden group, and nothing else changed."""
 _AND = re.compile(r"\s+and\s+|\s*\+\s*|\s*&\s*")
 _NOTHING = re.compile(r"0(?:\.0+)?(?:\s*[^\d\s.,_/].*)?")
 """No distance at all: 0, 0.0 km. What follows is a unit: 0.5 km and 0,5 km are not nothing."""
@@ -67,6 +69,7 @@ SPACES: Registry[Space] = Registry(
         "euclidean": "barrow.spaces.euclidean:Euclidean",
         "finite": "barrow.spaces.finite:Finite",
         "graph": "barrow.spaces.network:Graph",
+        "groups": "barrow.spaces.groups:Groups",
         "hexagons": "barrow.spaces.hexagons:Hexagons",
         "line": "barrow.spaces.line:Line",
         "no_records": "barrow.spaces.augmented:NoRecords",
@@ -275,6 +278,8 @@ def units_of(space: Space) -> list[str]:
     >>> units_of(Earth())[:3]
     ['km', 'm', 'mi']
     """
+    if space.geometry.within is not None:
+        return units_of(space.geometry.within)
     if space.geometry.parts:
         return [" and ".join(part.unit or "a share" for part, _ in space.geometry.parts)]
     own = [space.unit] if space.unit else []
@@ -304,6 +309,11 @@ def parse_distance(distance: Exact, space: Space) -> Fraction:
     text = ungrouped(distance.strip(), "the distance") if isinstance(distance, str) else ""
     if text.lower() in ANYWHERE + PRESENCE:
         return Fraction(1)
+    within = space.geometry.within
+    if text.lower() in ANOTHER_GROUP:
+        return space.geometry.group_distance or Fraction(1)
+    if within is not None:  # groups add to distances, and never change those of items
+        return parse_distance(distance, within) * Fraction(within.diameter) / Fraction(space.diameter)
     if space.geometry.parts and text and not _OF_THE_WHOLE.fullmatch(text):
         return _of_parts(text, space)
     match = _NUMBER_AND_UNIT.fullmatch(text) if text else None

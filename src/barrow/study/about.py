@@ -1,4 +1,4 @@
-"""What one release is about: the periods that it reads, and the public groups of people that it tells apart."""
+"""What one release is about: the periods that it reads, and the groups that it tells apart."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class About:
 
     Args:
         window: The periods that it reads; None for all records.
-        grouping: The public groups that it tells apart; None for everybody together.
+        grouping: The groups that it tells apart, public ones of people or hidden ones of records; None for everybody
+            together.
 
     >>> About(grouping=Grouping("region", sizes={"north": 2, "south": 3})).people(5)
     {'north': 2, 'south': 3}
@@ -47,21 +48,26 @@ class About:
     grouping: Grouping | None = None
 
     @property
+    def people_of(self) -> Grouping | None:
+        """The public groups of people that it tells apart; hidden groups of records are part of the items."""
+        return None if self.grouping is None or self.grouping.hidden else self.grouping
+
+    @property
     def whole(self) -> bool:
         """Whether it is about everybody and all records."""
-        return self.window is None and self.grouping is None
+        return self.window is None and self.people_of is None
 
     def people(self, users: int) -> dict[str | None, int]:
         """The public number of people of each group."""
-        return {None: users} if self.grouping is None else dict(self.grouping.sizes)
+        return {None: users} if self.people_of is None else dict(self.people_of.sizes)
 
     def to_spec(self) -> dict[str, object]:
         """The groups as plain data, for keys and statements; terms hold the window."""
-        return {} if self.grouping is None else {"group": self.grouping.to_spec()}
+        return {} if self.people_of is None else {"group": self.people_of.to_spec()}
 
     def cells(self) -> list[Cell]:
         """What an engine counts for it: each group in the whole window, or in each of its periods."""
-        labels: tuple[str | None, ...] = (None,) if self.grouping is None else self.grouping.labels
+        labels: tuple[str | None, ...] = (None,) if self.people_of is None else self.people_of.labels
         if self.window is None:
             return [(label, None) for label in labels]
         if self.window.pool == "periods":
@@ -112,7 +118,7 @@ def _stacked(parts: Sequence[tuple[Counts, int]], users: int) -> Counts:
 def breakdown_of(abouts: Iterable[About], calendar: Calendar | None) -> Breakdown:
     """Everything that an engine counts for several releases about one grouping, in one pass."""
     listed = list(abouts)
-    grouping = next((about.grouping for about in listed if about.grouping is not None), None)
+    grouping = next((about.people_of for about in listed if about.people_of is not None), None)
     cells = list(dict.fromkeys(cell for about in listed for cell in about.cells()))
     zone = "UTC" if calendar is None else calendar.zone
     return Breakdown(cells, () if grouping is None else grouping.labels, zone)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -176,8 +176,10 @@ def questions_of(request: Any) -> tuple[Question, ...]:
     return results
 
 
-def asked_together(questions: tuple[Question, ...], model: Model) -> tuple[Question, ...]:
-    """What is released: quantiles beside a histogram are read off it."""
+def asked_together(questions: tuple[Question, ...], model: Model, hidden: Collection[str] = ()) -> tuple[Question, ...]:
+    """What is released: quantiles beside a histogram are read off it, but not by ``hidden`` groupings."""
+    if any(set(question.by) & set(hidden) for question in questions):
+        return questions
     if model is not Model.CENTRAL or not {"histogram", "quantile"} <= {question.kind for question in questions}:
         return questions
     from barrow.questions.quantile import read_together  # with both kinds there, their modules are loaded

@@ -150,7 +150,7 @@ class Data:
     def columns_about(self, abouts: Iterable[About]) -> Columns:
         """The columns with those that say when, and in which group, where releases are about that."""
         listed = list(abouts)
-        grouping = next((about.grouping for about in listed if about.grouping is not None), None)
+        grouping = next((about.people_of for about in listed if about.people_of is not None), None)
         timed = any(about.window is not None for about in listed)
         own, group = self.columns, None if grouping is None else grouping.column
         return Columns(own.user, own.items, own.weight, group, self.time if timed else None)

@@ -61,11 +61,13 @@ class DataTable(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class GroupTable(msgspec.Struct, forbid_unknown_fields=True):
-    """``[[group]]``: a public attribute that puts everybody into exactly one group."""
+    """``[[group]]``: a public attribute that puts everybody into exactly one group, or a hidden one of records."""
 
     name: str
-    sizes: dict[str, int]
+    sizes: dict[str, int] = msgspec.field(default_factory=dict)
     column: str | None = None
+    labels: list[str] = msgspec.field(default_factory=list)
+    distance: Number | None = None
 
 
 class PromiseTable(msgspec.Struct, forbid_unknown_fields=True):
@@ -165,7 +167,7 @@ def study_from_spec(
         ledger=None if result.ledger is None else from_here(result.ledger, folder or ""),
         folder=folder,
         missing=result.missing,
-        groups=[Grouping(row.name, row.column, row.sizes) for row in result.group],
+        groups=[Grouping(row.name, row.column, row.sizes, row.labels, floats(row.distance)) for row in result.group],
         periods=result.periods,
         composition=result.composition,
         user_level=None

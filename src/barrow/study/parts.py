@@ -134,7 +134,8 @@ class Planner:
 
     def parts(self, about: About) -> ReleaseParts:
         """The plans of a release about ``about``."""
-        people = about.people(self.study.users or 1)
+        study = self.study.within(about.grouping)
+        people = about.people(study.users or 1)
         plans = self._plans(about, people, self.question)
         if _costliest(plans.values()) is None:  # each group would take another mechanism: the smallest chooses
             smallest = min(people, key=lambda label: people[label])
@@ -155,7 +156,8 @@ class Planner:
     def _plans(self, about: About, people: Mapping[str | None, int], question: Question) -> dict[str | None, Answer]:
         result = {}
         for label, size in people.items():
-            terms = self.study.terms(self.question, reads=about.window, people=size)
+            study = self.study.within(about.grouping)
+            terms = study.terms(self.question, reads=about.window, people=size)
             key = _alike(terms, question)
             if key in self._known:
                 result[label] = for_terms(self._known[key], terms)
@@ -180,7 +182,8 @@ class Series:
 
     def __post_init__(self) -> None:
         self.planner = Planner(self.study, self.question)
-        self.reader = None if self.study.data is None else CellReader(self.study.data, self.abouts)
+        data = self.study.within(self.abouts[0].grouping).data if self.abouts else self.study.data
+        self.reader = None if data is None else CellReader(data, self.abouts)
 
 
 def plan_parts(study: Study, question: Question, about: About) -> ReleaseParts:
@@ -267,7 +270,7 @@ def with_parts(
         for label, plan in parts.plans.items()
         if label is not None
     ]  # fmt: skip
-    facts = structs.replace(periods, grouping="" if about.grouping is None else about.grouping.name, groups=groups)
+    facts = structs.replace(periods, grouping="" if about.people_of is None else about.people_of.name, groups=groups)
     stated, own = parts.stated, statement.error_after
     error = stated.error if own is None else own.about
     return structs.replace(

@@ -101,6 +101,7 @@ def run_release(
     >>> len(first.values), first.statement.alpha, first.values.tolist() == again.values.tolist()
     (1, 5.0, True)
     """
+    study = study.within(about.grouping)
     with bars(progress):
         job = _prepared(study, question, ledger, out, key, stages, about, series or Series(study, question, [about]))
         return _run(job, _standard(renderers), stages)

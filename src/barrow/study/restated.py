@@ -16,6 +16,7 @@ from barrow.planning.terms import Terms
 from barrow.promises import Aggregation, Event, Guarantee, Model, Promise, RecordMap, Window, event_from_json
 from barrow.questions import Answer, Mean, Question, declared_parts
 from barrow.questions.answer import Sample, Statistics, Tables
+from barrow.questions.grouped import hidden_facts
 from barrow.questions.releasing import HeldItems, held_by_each
 from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement
 from barrow.spaces import Space
@@ -151,6 +152,7 @@ def contradictions(statement: Statement) -> list[str]:
         owed = declared_parts(kind_of(statement), space)
         whole = bool(told.declared) == bool(owed) and all(text in statement.not_covered for text in told.declared)
         wrong += [] if whole else ["not_covered"]
+        wrong += [] if _hidden_follows(statement, space) else ["answer.hidden_groups"]
         wrong += [] if not caveat(space) or caveat(space) in statement.not_covered else ["not_covered"]
     wrong += [name for name, value in expected.items() if _text(getattr(statement, name)) != _text(value)]
     wrong += [] if told.data.outside in (None, statement.outside) else ["outside"]
@@ -207,6 +209,15 @@ def _about_follows(statement: Statement, told: _StatedParameters) -> bool:
     return (about.reads, about.grouping) == (told.reads or "", named) and sizes == {
         row.group: row.people for row in about.groups
     }
+
+
+def _hidden_follows(statement: Statement, space: Space) -> bool:
+    """Whether hidden groups are those of the space, and as far apart."""
+    told = statement.answer.hidden_groups
+    if told is None or space.geometry.within is None:
+        return told is None and space.geometry.within is None
+    known = hidden_facts(space, told.error_at_equal_shares, told.share_half_width_95)
+    return told == known
 
 
 def _noise_follows(statement: Statement, told: _StatedParameters) -> bool:

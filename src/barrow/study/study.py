@@ -50,6 +50,7 @@ from barrow.study.arguments import (
 )
 from barrow.study.bars import bars
 from barrow.study.data import Data
+from barrow.study.hidden import check_asked, check_hidden, hidden_groups
 from barrow.study.per_person import TIMED
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Study(Displayed):
             items. Where people report themselves, everybody who takes part has something to report.
         user_level: For a ledger of alpha, a separate user-level budget out of which releases about other spaces are
             paid by their worst case.
-        groups: Public groupings of people, by which questions may be answered.
+        groups: Groupings by which questions may be answered: public ones of people, hidden ones of records.
         periods: For how many periods promises about every period, or about all data, must last.
         composition: How releases add up at promises: ``"additive"``, or ``"quadrature"`` for a series of Gaussian ones.
         folder: Where its file is: statements name records and ledger as seen from there; as they are by default.
@@ -168,7 +169,7 @@ class Study(Displayed):
         put("dataset", None if dataset is None else checked_text(dataset, "dataset"))
         put("model", to_model(model))
         put("requests", questions_of(questions))
-        put("questions", asked_together(self.requests, self.model))
+        put("questions", asked_together(self.requests, self.model, {g.name for g in groups if g.hidden}))
         put("honest_fraction", honest_share(honest_fraction, self.model))
         put("parties", parties_of(aggregators, dishonest, self.model))
         put("data", data)
@@ -183,6 +184,7 @@ class Study(Displayed):
         put("periods", planned_periods(periods))
         put("composition", checked_composition(composition, self.promises, self.delta, self.model))
         check_parts(self.model, self.calendar, self.groups, self.requests, self.periods)
+        check_hidden(self)
         if self.alpha_given is not None and self.promises:
             raise ParameterError("The study gives alpha and promises.", allowed="one of them", fix="remove alpha")
         if self.promises:
@@ -328,7 +330,23 @@ class Study(Displayed):
         fraction = self.fraction(question) if question in self.questions else question.fraction
         result: Question = replace(question, by=by, fraction=fraction)  # type: ignore[arg-type]
         check_parts(self.model, self.calendar, self.groups, [result], self.periods)
+        check_asked(self, result)
         return result
+
+    def within(self, grouping: Grouping | None) -> Study:
+        """The study whose items are in hidden groups; itself for public groups, whose people it counts apart.
+
+        >>> department = Grouping("department", labels=["a", "b"], distance="6 h")
+        >>> study = Study("hours", ["all, 1 hour, 0.5"], users=1000, groups=[department])
+        >>> study.within(department).space.labels[0], study.within(None) is study
+        ('a | 0.5', True)
+        """
+        if grouping is None or not grouping.hidden or self.space.geometry.within is not None:
+            return self
+        known: dict[str, Study] = self.__dict__.setdefault("_within", {})
+        if grouping.name not in known:
+            known[grouping.name] = hidden_groups(self, grouping)
+        return known[grouping.name]
 
     def abouts(self, question: Question, period: str | None = None, pool: str | None = None) -> list[list[About]]:
         """What releases of a question are about: for each of its groupings, one for each window of periods."""
@@ -449,7 +467,7 @@ class Study(Displayed):
         limits = [PromiseLimit.of(promise, self.space) for promise in self.promises]
         account = 1 if self.composition == "quadrature" else None
         promises = Promises(limits, self.delta, model=self.model, bounded=bounded, quadrature=account)
-        groups = {grouping.name: dict(grouping.sizes) for grouping in self.groups}
+        groups = {grouping.name: dict(grouping.sizes) for grouping in self.groups if not grouping.hidden}
         where = SpaceRef.of(self.space, number=self.number)
         return Budget(
             self.dataset, self.users, where, promises, items=items, calendar=self.calendar, groups=groups or None

@@ -46,18 +46,26 @@ class Part:
 
 def parts_of(statement: Statement, tables: Mapping[str, Rows]) -> list[Part]:
     """The parts of a release; itself where it is about everybody."""
-    about = statement.answer.about
+    about, hidden = statement.answer.about, statement.answer.hidden_groups
+    if hidden is not None:
+        when = f", {about.reads}" if about is not None and about.reads else ""
+        return [Part(f"{label}{when}", statement, _own(tables, label)) for label in hidden.labels]
     if about is None:
         return [Part(statement.name, statement, tables)]
     if not about.groups:
         return [Part(about.reads, statement, tables)]
     results = []
     for facts in about.groups:
-        own = {name: [_without(row) for row in rows if row[GROUP] == facts.group] for name, rows in tables.items()}
         told = structs.replace(statement, answer=facts.answer, people=facts.people, error=facts.error)
         name = f"{facts.group}, {about.reads}" if about.reads else facts.group
-        results.append(Part(name, told, {name: rows for name, rows in own.items() if rows}))
+        results.append(Part(name, told, _own(tables, facts.group)))
     return results
+
+
+def _own(tables: Mapping[str, Rows], label: str) -> dict[str, Rows]:
+    """The rows of one group, without its name; tables about all groups are left out."""
+    own = {name: [_without(row) for row in rows if row.get(GROUP) == label] for name, rows in tables.items()}
+    return {name: rows for name, rows in own.items() if rows}
 
 
 def _without(row: Mapping[str, object]) -> dict[str, object]:
@@ -96,9 +104,12 @@ def series_section(
     single = all(len(part.tables["values"]) == 1 for part in parts)
     if single and all(bounds_of(part.statement.answer, part.tables).low is not None for part in parts):
         return _of_numbers(title, parts, in_time, text)
-    pictures = [Picture(draw(part, NARROW), part.name, draw(part, NARROW)) for part in parts[:_MOST_MULTIPLES]]
-    more = len(parts) - len(pictures)
+    known = [part for part in parts if any(row.get("determined", True) for row in part.tables["values"])]
+    pictures = [Picture(draw(part, NARROW), part.name, draw(part, NARROW)) for part in known[:_MOST_MULTIPLES]]
+    more = len(known) - len(pictures)
     left = [f"{more:,} more are in the tables."] if more else []
+    lost = [part.name for part in parts if part not in known]
+    left += [f"Not determined, because nobody's records may be in them: {', '.join(lost)}."] if lost else []
     note = "Each picture has its own scale: read the numbers where you compare."
     return Section(title, [*text, note, *left], pictures, _whole_table(parts))
 
@@ -130,20 +141,28 @@ def _of_numbers(title: str, parts: Sequence[Part], in_time: bool, text: Sequence
 
     wide = figure(WIDE)
     additive = all("half_width_95" in part.tables["values"][0] for part in parts)
-    sentence = differences(names, values, low, high, additive=additive)
+    at_once = len({id(part.statement) for part in parts}) == 1 and facts.hidden_groups is not None
+    sentence = differences(names, values, low, high, additive=additive, at_once=at_once)
     return Section(
         title, text, [Picture(wide, wide.description, figure(NARROW))], _table(names, values, low, high, unit), sentence
     )
 
 
 def differences(
-    names: Sequence[str], values: Sequence[float], low: Sequence[float], high: Sequence[float], *, additive: bool
+    names: Sequence[str],
+    values: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    *,
+    additive: bool,
+    at_once: bool = False,
 ) -> list[str]:
     """Which values differ by more than the noise, and how sure that is of all comparisons together.
 
     Additive noise has a density that is log-concave and symmetric, so that -log P(abs(Z) > t) is convex and 0 at 0:
     what is exceeded with probability 0.05/k is at most log(20 k)/log(20) times what is exceeded with 0.05. Intervals
     that are wider by this hold all k at once with 95 % (the union bound), and where two do not meet the values differ.
+    Intervals that hold ``at_once`` are taken as they are.
 
     >>> differences(["a", "b"], [1.0, 9.0], [0.5, 8.5], [1.5, 9.5], additive=True)[0]
     'More than the noise: a and b. All comparisons together hold with probability 95 %.'
@@ -151,7 +170,7 @@ def differences(
     count = len(names)
     if count < 2:
         return []
-    wider = math.log(count / _ALL) / math.log(1.0 / _ALL) if additive else 1.0
+    wider = math.log(count / _ALL) / math.log(1.0 / _ALL) if additive and not at_once else 1.0
     ends = [
         (value - wider * (value - a), value + wider * (b - value)) if math.isfinite(value) else (a, b)
         for value, a, b in zip(values, low, high, strict=True)
@@ -162,7 +181,7 @@ def differences(
         if ends[i][1] < ends[j][0] or ends[j][1] < ends[i][0]
     ]
     pairs = count * (count - 1) // 2
-    if additive:
+    if additive or at_once:
         sure = "All comparisons together hold with probability 95 %."
     else:
         sure = (

@@ -1,0 +1,59 @@
+"""What a statement says of values within hidden groups of records, from itself alone."""
+
+from __future__ import annotations
+
+from barrow.numerics.exact import PERCENT, at_most, near
+from barrow.questions.noise_words import noise_sentence
+from barrow.questions.statement import HiddenGroups, Statement, needed
+
+
+def hidden_of(statement: Statement) -> HiddenGroups:
+    """The hidden groups of a statement that has them."""
+    return needed(statement.answer.hidden_groups)
+
+
+def hidden_released(statement: Statement) -> str:
+    """What was released, and what its intervals say."""
+    groups = hidden_of(statement)
+    begin = (
+        f"We released {statement.released} ({groups.name}), computed from {statement.people:,} people; each person "
+        "counts in a group with the share of their records there. "
+    )
+    if statement.answer.histogram is not None:
+        off = near(groups.error_at_equal_shares, groups.unit)
+        return begin + (
+            f"Within a group of 1 of {len(groups.labels)} of all records the histogram was predicted to be off by "
+            f"about {off} (earth mover's distance), and by more in smaller ones; the table of groups says how far each "
+            "one is off, about, and each share has a 95 % interval or an upper limit. A group whose share may be 0 is "
+            "not determined."
+        )
+    return begin + (
+        "Each value comes with an interval that holds the true one with probability 95 %, for all groups at once, "
+        "snapping included; a group whose share may be 0 is not determined."
+    )
+
+
+def hidden_counted(statement: Statement) -> str:
+    """What the noise was added to."""
+    return (
+        f"For each {hidden_of(statement).name}, over {statement.people:,} people: the mean of the share of a person's "
+        "records in the group, and of this share times how far their items there are from the middle, as exact "
+        "fractions."
+    )
+
+
+def hidden_noise_steps(statement: Statement) -> list[str]:
+    """How the noise was drawn, and what was made of it."""
+    width = at_most(hidden_of(statement).share_half_width_95, PERCENT)
+    if statement.answer.histogram is not None:
+        return [
+            noise_sentence(statement.answer),
+            f"The noisy values ({statement.answer.histogram.words}) were decoded to one histogram of groups and items, "
+            f"which was divided by the shares of the groups. These are within {width} of the true ones at the public "
+            "reference, all at once.",
+        ]
+    return [
+        noise_sentence(statement.answer),
+        f"The shares of all groups are within {width} of the true ones with probability 95 %, all at once. Each value "
+        "within a group is a quotient of two released numbers, whose interval (Fieller) allows for the noise of both.",
+    ]
