@@ -12,6 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
+from barrow.engines import Counts
+from barrow.engines.counts import merged
+from barrow.questions import Answer
 from barrow.questions.answer import Sample
 from barrow.render import figures as fig
 from barrow.render.figures.svg import Floats
@@ -270,7 +273,83 @@ def anyone() -> fig.Figure:
     return fig.hundred(0.881)
 
 
-RELEASES = {"flights": flights, "concepts": concepts, "commutes": commutes, "anyone": anyone}
+def months() -> fig.Figure:
+    """A year of monthly means, with the error that the plan of docs/how-to/monthly-report.md has."""
+    from barrow import Study, read
+
+    promises = ["1 visit of 5, 30 minutes, 0.5, in any month", "1 visit of 5, 30 minutes, 6, in every month"]
+    data = read({"uid": [], "minutes": [], "at": []}, user="uid", item="minutes", time="at", period="month", zone="UTC")
+    study = Study(
+        "line(low=0, high=120, step=1, unit='minutes')", promises, users=1000, questions=["mean"], periods=12, data=data
+    )
+    half = study.plan("mean").error
+    true = 46.0 + 6.0 * np.cos(2 * math.pi * (np.arange(12) - 1) / 12)
+    values = true + np.clip(pattern(12, half / 3), -half, half)
+    names = [f"2026-{month:02}" for month in range(1, 13)]
+    title = "Mean minutes of a visit, month by month"
+    return fig.intervals(names, values, values - half, values + half, unit="minutes", joined=True, title=title)
+
+
+def regions() -> fig.Figure:
+    """Means of public groups of different sizes: each has the whole promise, and the error of its size."""
+    from barrow import Grouping, Study
+
+    sizes = {"north": 512, "south": 571, "east": 140, "west": 60}
+    groups = [Grouping("region", sizes=sizes)]
+    study = Study(
+        "line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=sum(sizes.values()), groups=groups
+    )
+    half = np.array([study.replace(users=n, groups=[]).plan("mean").error for n in sizes.values()])
+    values = np.array([44.2, 47.9, 45.1, 52.0]) + pattern(4, 0.3) * half
+    title = "Mean age in four regions of 512, 571, 140 and 60 people"
+    return fig.intervals(list(sizes), values, values - half, values + half, unit="years", title=title)
+
+
+def departments() -> fig.Figure:
+    """Means within hidden groups of different sizes, one of them empty: docs/how-to/by-department.md."""
+    from barrow import Grouping, Study
+
+    names = ["surgery", "radiology", "emergency", "palliative"]
+    groups = [Grouping("department", labels=names, distance="60 minutes")]
+    promises = ["1 of 10, 30 minutes, 0.5", "1 of 10, another group, 1"]
+    study = Study(
+        "line(low=0, high=240, step=5, unit='minutes', cells=True)", promises, users=3000, groups=groups
+    )
+    plan = study.plan("mean", by="department")
+    shares = np.array([0.55, 0.27, 0.175, 0.005])
+    sums = shares * (np.array([78.0, 33.0, 59.0, 120.0]) - plan.pair.middles[0])
+    exact = np.stack([sums, shares * plan.pair.weight], axis=1).ravel()
+    rows = plan.tables(Sample(exact + pattern(8, float(plan.noise.scale))))["values"]
+    values = [math.nan if row["value"] is None else row["value"] for row in rows]
+    ends = [[row[name] for row in rows] for name in ("low_95", "high_95")]
+    title = "Mean minutes of a visit within hidden departments of 55, 27, 17.5 and 0.5 % of all records"
+    return fig.intervals(names, values, *ends, unit="minutes", title=title)
+
+
+def visits() -> fig.Figure:
+    """How many visits people make: a histogram of one number a person."""
+    from barrow import Line, Study
+    from barrow.noise.source import SeededSource
+
+    study = Study(Line(0, 50, step=1, unit="visits", whole=True), ["all, 5 visits, 0.5"], users=20_000)
+    plan = study.plan("histogram")
+    true = np.append(np.exp(-np.arange(51) / 7.0) * (np.arange(51) + 1.0), 0.0)
+    noise = plan.noise.draw(plan.statistics(_nobody(plan)), SeededSource(2026)).values
+    noise -= np.asarray(plan.mechanism.matrix @ np.eye(52)[51])
+    tables = plan.tables(Sample(np.asarray(plan.mechanism.matrix @ (true / true.sum())) + noise))
+    return values_figure(make_statement(study, plan), tables, plan.terms.space, title="Visits of each of 20,000 people")
+
+
+def _nobody(plan: Answer) -> Counts:
+    """Everybody without records, so that what is drawn is the noise alone."""
+    nothing = np.zeros(0, dtype=np.int64)
+    return merged(nothing, nothing, nothing, users=0).with_users(plan.terms.users, plan.terms.space.default_item)
+
+
+RELEASES = {
+    "monthly-report": months, "by-region": regions, "by-department": departments, "visits": visits,
+    "flights": flights, "concepts": concepts, "commutes": commutes, "anyone": anyone,
+}  # fmt: skip
 PICTURES = {
     "map": europe, "map-world": world, "map-hexagons": hexagons, "map-points": points, "histogram": ages, "ring": hours,
     "matrix": week, "icicle": kinds, "bars": words, "belief": learnt, "tradeoff": traded, "growth": grown,

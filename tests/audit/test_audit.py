@@ -157,6 +157,8 @@ def test_sides_of_half_spheres_have_the_chances_that_were_proved():
     assert abs(result.chances[-1] - noise.agree) <= result.left + Fraction(1, 2**40)
 
 
-@pytest.mark.parametrize("bug", [b for b in BUGS if b.case in ("scopes", "ledger")], ids=lambda b: b.name)
+@pytest.mark.parametrize(
+    "bug", [b for b in BUGS if b.case in ("scopes", "ledger", "hidden groups")], ids=lambda b: b.name
+)
 def test_wrong_prices_of_months_groups_and_series_are_caught(bug):
     assert try_bug(bug).caught

@@ -17,6 +17,7 @@ from barrow.spaces import (
     Euclidean,
     Finite,
     Graph,
+    Groups,
     Hexagons,
     Line,
     NoRecords,
@@ -93,6 +94,13 @@ CASES = [
         Product([Line(0, 10, step=2, unit="km"), Circle.hours(4)], weights=["2/3", "1/3"]),
         [_uniform(0, 10), _uniform(0, 24)],
         bad=[[[np.nan], [1.0]], [[1.0], [99.0]]],
+        measured=False,
+    ),
+    SpaceCase(
+        "groups",
+        Groups(["a", "b", "c"], Line(0, 10, step=2, unit="km"), distance="1/2", name="ward"),
+        [np.random.default_rng(11).choice(["a", "b", "c"], 500), _uniform(0, 10)],
+        bad=[[["d"], [1.0]], [["a"], [np.nan]]],
         measured=False,
     ),
 ]

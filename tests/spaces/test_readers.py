@@ -22,6 +22,7 @@ from barrow.spaces import (
     Earth,
     Elsewhere,
     Euclidean,
+    Groups,
     Hexagons,
     Line,
     NoRecords,
@@ -114,6 +115,10 @@ def _timed(space: Space, columns: Any, apart: Any, side: float) -> Reader:
     return Reader(space, [BORN], [BORN + 14 * DAY], apart, columns, (side,))
 
 
+def _second(x: Any) -> Any:
+    return x[:, 0] >= 1.0
+
+
 _BOX, _NYC = (-1.0, 0.0, 4.0, 3.0), (40.5, -74.3, 41.0, -73.6)
 _DAYS = Line(19_990, 20_090, unit="days", step=5)
 _HEX = Hexagons.around(40.75, -73.98, resolution=7, rings=3)
@@ -161,6 +166,9 @@ READERS = {
     "product": Reader(_PRODUCT, [0, 0], [100, 24],
                       lambda x, y: (2 * _straight(100.0)(x[:, :1], y[:, :1]) + _round(24)(x[:, 1:], y[:, 1:])) / 3,
                       _plain, (7.0, 2.0)),
+    "groups": Reader(Groups(["a", "b"], Line(0, 100, unit="km", step=7), distance="2/5"), [0, 0], [2, 100],
+                     lambda x, y: (100 * _straight(100.0)(x[:, 1:], y[:, 1:]) + 40 * (_second(x) != _second(y))) / 140,
+                     lambda x: [np.where(_second(x), "b", "a"), x[:, 1]], (1.0, 7.0)),
 }  # fmt: skip
 """Readers of numbers and of moments. Names are in the cases of all spaces."""
 

@@ -10,6 +10,7 @@ from typing import Any
 from barrow.audit.additive import audit_additive
 from barrow.audit.books import audit_ledger, audit_samplers
 from barrow.audit.edge_flows import audit_edges
+from barrow.audit.hidden_groups import audit_hidden_groups
 from barrow.audit.itemwise import audit_amplified, audit_items, audit_sampled, frequency_result, observed_rows
 from barrow.audit.limits import audit_limits
 from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
@@ -266,5 +267,6 @@ CASES: dict[str, Case] = {
     "scopes": audit_scopes,
     "whole people": audit_people,
     "secure sums": audit_sums,
+    "hidden groups": audit_hidden_groups,
 }
 """Every audit by its name."""

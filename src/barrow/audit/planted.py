@@ -31,7 +31,7 @@ from barrow.noise.counts import binomial, shares
 from barrow.noise.source import SeededSource
 from barrow.numerics import limits
 from barrow.promises import RecordMap, aggregation, definitions
-from barrow.queries import holders, quantised, query
+from barrow.queries import holders, private_groups, quantised, query
 from barrow.randomisers import matrix, mixture
 
 Patch = Callable[[Any], Any]
@@ -330,6 +330,14 @@ def _answers_constant(shipped: Any) -> Any:
     return noise
 
 
+def _nearer_groups(shipped: Any) -> Any:
+    def exposure_at(promise: Any, *arguments: Any) -> Any:
+        seen = shipped(promise, *arguments)
+        return replace(seen, reach=seen.reach / 2) if promise.group else seen
+
+    return exposure_at
+
+
 _committed_only = _after(lambda result: result[1:])
 
 BUGS: tuple[Bug, ...] = (
@@ -378,6 +386,8 @@ BUGS: tuple[Bug, ...] = (
     Bug("a share of all records for a month of them", "scopes", ledger_promises, "exposure", _all_records),
     Bug("groups that do not add up", "scopes", charges, "worst_atom", lambda f: _dearest_release),
     Bug("half of each mu in quadrature", "scopes", charges, "_square_at", _after(lambda s: s / 4)),
+    Bug("one block of two where the group changes", "hidden groups", private_groups, "apart_upper", _times(0.5)),
+    Bug("another group half as far", "hidden groups", ledger_promises, "exposure_at", _nearer_groups),
     Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
     Bug("replayable noise called private", "samplers", SeededSource, "private", lambda f: property(lambda self: True)),
     Bug("discrete noise at the price of Laplace", "secure sums", summed.SummedNoise, "ratio", _exponential_ratio),

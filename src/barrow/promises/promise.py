@@ -16,6 +16,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text
 from barrow.promises.scopes import Scope, scope_of
 from barrow.promises.shares import parse_share
+from barrow.spaces.spec import ANOTHER_GROUP
 
 _PARTS = {"share": "1/30", "distance": "1000 mi", "epsilon": "0.2"}
 """The parts of a promise, in the order in which a text names them, with an example of each."""
@@ -77,6 +78,15 @@ class Promise:
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope={self.scope.text!r}"
         return f"Promise({self.share_text!r}, {self.distance!r}, {exact_text(self.epsilon)!r}{scope})"
+
+    @property
+    def another_group(self) -> bool:
+        """Whether it is about records in another hidden group, and nothing else changed.
+
+        >>> Promise("1 of 30", "another group", 0.5).another_group
+        True
+        """
+        return str(self.distance).lower() in ANOTHER_GROUP
 
     @property
     def text(self) -> str:

@@ -22,7 +22,7 @@ from barrow.queries.quantised import Quantised
 from barrow.queries.query import ClosedForm, Query
 from barrow.spaces import Space
 
-_UP = 1.0 + 2.0**-40
+_UP = 1.0 + 2.0**-38
 MOST_ENTRIES = 2 * 10**7
 
 
@@ -94,15 +94,9 @@ def group_means(space: Space, inner: Query, *, guess: float = 0.5, weight: float
     whole_weight = min(max(1, int(max(wanted, free) / float(step))), 2**TABLE_BITS)
     c = float(whole_weight * step)
 
-    def apart(p: float, blocks: float = 2.0) -> float:
-        """The largest p-norm of the difference of two items of different groups; of an item and none with one block."""
-        if math.isinf(p):
-            return max(size(p), c) * _UP
-        return float((blocks * (size(p) ** p + c**p)) ** (1.0 / p)) * _UP
-
     def lipschitz(p: float) -> float:
-        known = [inner.lipschitz_upper(p) / near, apart(p) / far]
-        return max([*known, *([] if away is None else [apart(p, 1.0) / away])]) * _UP
+        known = [inner.lipschitz_upper(p) / near, apart_upper(size(p), c, p) / far]
+        return max([*known, *([] if away is None else [_one_block(size(p), c, p) / away])]) * _UP
 
     block = np.append(moved, np.full((items.items, 1), whole_weight, dtype=np.int64), axis=1)
     table = heavy.sparse.csr_array(heavy.sparse.kron(heavy.sparse.eye_array(groups.items, dtype=np.int64), block))
@@ -119,7 +113,7 @@ def group_means(space: Space, inner: Query, *, guess: float = 0.5, weight: float
         {"inner": inner.to_spec(), "weight": exact_text(whole_weight * step)},
         ClosedForm(
             lipschitz,
-            range_bound=lambda p: max(inner.range_upper(p), apart(p)) * _UP,
+            range_bound=lambda p: max(inner.range_upper(p), apart_upper(size(p), c, p)) * _UP,
             quantised=True,
             rests_on=inner,
         ),
@@ -129,6 +123,20 @@ def group_means(space: Space, inner: Query, *, guess: float = 0.5, weight: float
     )
     unit = float(step)
     return GroupMeans(query, inner, labels, tuple((middle * unit).tolist()), tuple((half * unit).tolist()), c)
+
+
+def apart_upper(size: float, weight: float, p: float) -> float:
+    """The largest p-norm of the difference of two items of different groups: two blocks change.
+
+    >>> apart_upper(3.0, 1.0, 1.0), apart_upper(3.0, 1.0, math.inf)
+    (8.0, 3.0)
+    """
+    return _one_block(size, weight, p) * (1.0 if math.isinf(p) else 2.0 ** (1.0 / p))
+
+
+def _one_block(size: float, weight: float, p: float) -> float:
+    """The largest p-norm of an item's values."""
+    return max(size, weight) if math.isinf(p) else float((size**p + weight**p) ** (1.0 / p))
 
 
 def _parts(space: Space, inner: Query) -> tuple[Space, Space, float, float]:

@@ -28,7 +28,7 @@ def line_ramps(space: Space, ramps: int) -> Query:
     Values are in units of the line.
 
     >>> from barrow.spaces import Line
-    >>> query = line_ramps(Line(0, 10, unit="km", step=2.5), 2)
+    >>> query = line_ramps(Line(0, 10, unit="km", points=[0, 2.5, 5, 7.5, 10]), 2)
     >>> (query.table.floats() * float(query.step)).round(9).tolist()
     [[0.0, 0.0], [2.5, 0.0], [5.0, 0.0], [5.0, 2.5], [5.0, 5.0]]
     >>> round(query.lipschitz_upper(1), 6), round(query.lipschitz_upper(2), 6)
@@ -67,7 +67,7 @@ def ramp_ends(query: Query) -> list[float]:
     """The points between which ramps rise, one more than there are ramps.
 
     >>> from barrow.spaces import Line
-    >>> ramp_ends(line_ramps(Line(10, 20, step=2.5), 2))
+    >>> ramp_ends(line_ramps(Line(10, 20, points=[10, 12.5, 15, 17.5, 20]), 2))
     [10.0, 15.0, 20.0]
     """
     points = np.asarray(query.space.geometry.places, dtype=np.float64).ravel()

@@ -181,6 +181,10 @@ class GroupedAnswer(HiddenGroupsAnswer):
         """The candidates of EMD-DP that keep other terms."""
         return _at_equal_shares(self.pair, super().by_emd(terms))
 
+    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon."""
+        return _at_equal_shares(self.pair, super().by_user_level(epsilon))
+
     def tables(self, sample: Sample) -> Tables:
         """A row for each value in each group with its interval, and the shares of the groups."""
         pair, inner = self.pair, self.pair.inner

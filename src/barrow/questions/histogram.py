@@ -70,7 +70,7 @@ class Histogram(Question):
     """
 
     kind: ClassVar[str] = "histogram"
-    traits: ClassVar[Traits] = Traits(of_shares=True)
+    traits: ClassVar[Traits] = Traits(of_shares=True, within_groups=True)
     mechanism: str = "auto"
     spacing: float | str = "auto"
     items: int | None = None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from barrow.numerics import Exact
 from barrow.queries import Query, mean
 from barrow.questions.linear import Linear
+from barrow.questions.question import VALUES, Traits
 from barrow.spaces import Space
 
 
@@ -24,6 +25,7 @@ class Mean(Linear):
     """
 
     kind: ClassVar[str] = "mean"
+    traits: ClassVar[Traits] = replace(VALUES, within_groups=True)
     step: Exact | None = None
 
     def query(self, space: Space) -> Query:

@@ -72,7 +72,7 @@ class Quantile(Question):
     """
 
     kind: ClassVar[str] = "quantile"
-    traits: ClassVar[Traits] = Traits("half the width of the widest 95 % interval", alike=False)
+    traits: ClassVar[Traits] = Traits("half the width of the widest 95 % interval", alike=False, within_groups=True)
     of: Exact | Sequence[Exact] = "0.5"
     noise: str = "auto"
     definition: str = "auto"

@@ -41,6 +41,7 @@ class Traits:
         of_shares: Whether its values are shares of people's items, from 0 to 1.
         alike: Whether its values are of one kind: if not, the largest of them says nothing.
         whole_people: Whether it is answered from each person's items together, and not from how often items occur.
+        within_groups: Whether it is answered within hidden groups of records.
 
     >>> Traits(per_value_error=True, of_shares=True).in_percent
     True
@@ -51,6 +52,7 @@ class Traits:
     of_shares: bool = False
     alike: bool = True
     whole_people: bool = False
+    within_groups: bool = False
 
     @property
     def in_percent(self) -> bool:

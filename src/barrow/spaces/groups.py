@@ -7,7 +7,8 @@ within a group, about other groups, or about both, and no move of an item alone 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,7 +19,7 @@ from barrow.spaces.checks import build
 from barrow.spaces.finite import Discrete
 from barrow.spaces.geometry import Geometry
 from barrow.spaces.product import Product
-from barrow.spaces.space import Ids, Space, Unknown
+from barrow.spaces.space import Space
 from barrow.spaces.spec import space_from_spec
 
 _MOST = 1000
@@ -96,12 +97,6 @@ class Groups(Product):
         parts = tuple(zip(self.parts, self.weights, strict=True))
         return Geometry(parts=parts, within=self.inner, group_distance=min(far, Fraction(1)))
 
-    def _encode(self, records: Any, unknown: Unknown) -> Ids:
-        columns = list(records)
-        if columns and len(columns) == len(self.parts) and (self.parts[0]._encode(columns[0], "error") < 0).any():
-            raise unknown_group()
-        return super()._encode(columns, unknown)
-
     def _spec(self) -> dict[str, Any]:
         return {
             "kind": self.kind,
@@ -125,14 +120,26 @@ class Groups(Product):
         return build(cls, **{**spec, "inner": space_from_spec(spec["inner"])})
 
 
+@contextmanager
+def in_groups(space: Space) -> Iterator[None]:
+    """What an engine refuses of records in hidden groups is said in the words of groups."""
+    try:
+        yield
+    except DataError as error:
+        if space.geometry.within is None or "public space" not in error.problem:
+            raise
+        raise unknown_group() from None
+
+
 def unknown_group() -> DataError:
-    """The constant refusal of a record whose group is not in the public list.
+    """The constant refusal of a record whose group is not in the public list, or that the space does not know.
 
     >>> unknown_group().problem
-    'Some records are in no group of the public list.'
+    'Some records are in no group of the public list, or are not items of the public space.'
     """
     return DataError(
-        "Some records are in no group of the public list.",
-        allowed="records whose group is one of the labels",
-        fix='add a label for all others, such as "other", to the labels and to the records',
+        "Some records are in no group of the public list, or are not items of the public space.",
+        allowed="records whose group is one of the labels, and whose item the space knows",
+        fix='a label for all others, such as "other", in the study and in the records; or outside = "elsewhere" for '
+        "items outside the space; barrow check shows the curator which they are",
     )

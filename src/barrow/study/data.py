@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from barrow.promises import RecordMap
 from barrow.promises.periods import Calendar, check_unit
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space, has_outside
+from barrow.spaces.groups import in_groups
 from barrow.spaces.nearness import keeps_near
 from barrow.study.per_person import PerPerson, in_local_time
 
@@ -221,7 +223,8 @@ class Data:
         """The mass of all people on each item (private integers)."""
         if self.number is not None:
             return ItemSums.of(self.count(engine, space, users))
-        result = engine.sums(self._source, self.columns, space.records_space, **self._odd)
+        with in_groups(space) if space.geometry.within is not None else nullcontext():
+            result = engine.sums(self._source, self.columns, space.records_space, **self._odd)
         return result.with_users(users, space.default_item)
 
     def sum_cells(
@@ -248,7 +251,8 @@ class Data:
             sizes = engine.count_cells(self._source, columns, held, breakdown, **odd)
             result = {cell: self.number.of_sizes(counts, space) for cell, counts in sizes.items()}
         else:
-            result = engine.count_cells(self._source, columns, space.records_space, breakdown, **self._odd)
+            with in_groups(space) if space.geometry.within is not None else nullcontext():
+                result = engine.count_cells(self._source, columns, space.records_space, breakdown, **self._odd)
         if users is None:
             return result
         return {cell: counts.with_users(users[cell], space.default_item) for cell, counts in result.items()}

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 from barrow.errors import ParameterError
 from barrow.promises import Grouping
 from barrow.spaces import Groups, parse_distance
-from barrow.spaces.spec import ANOTHER_GROUP
 
 if TYPE_CHECKING:
     from barrow.questions import Question
     from barrow.study.study import Study
-
-_KINDS = ("mean", "quantile", "histogram")
-"""Kinds of questions that are answered within hidden groups."""
 
 
 def hidden_groups(study: Study, grouping: Grouping) -> Study:
@@ -37,7 +33,7 @@ def groups_space(study: Study, grouping: Grouping) -> Groups:
 def check_hidden(study: Study) -> None:
     """Refuse hidden groups where they have no meaning, and promises about groups where there are none."""
     hidden = [grouping for grouping in study.groups if grouping.hidden]
-    about = [promise for promise in study.promises if str(promise.distance).lower() in ANOTHER_GROUP]
+    about = [promise for promise in study.promises if promise.another_group]
     if about and not hidden and study.space.geometry.within is None:
         raise ParameterError(
             f"The promise {about[0].text!r} is about another group, and the study has no hidden groups.",
@@ -70,10 +66,10 @@ def check_asked(study: Study, question: Question) -> None:
     names = {grouping.name for grouping in study.groups if grouping.hidden}
     if not names & set(question.by):
         return
-    if question.kind not in _KINDS:
+    if not question.traits.within_groups:
         raise ParameterError(
             f"The question {question.label!r} is asked by hidden groups.",
-            allowed=f"{', '.join(_KINDS)} by hidden groups; every question by public ones",
+            allowed="mean, quantile and histogram by hidden groups; every question by public ones",
             fix="mean or histogram, by the same groups",
         )
     if study.data is not None and study.data.number is not None:

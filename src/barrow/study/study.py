@@ -184,7 +184,8 @@ class Study(Displayed):
         put("periods", planned_periods(periods))
         put("composition", checked_composition(composition, self.promises, self.delta, self.model))
         check_parts(self.model, self.calendar, self.groups, self.requests, self.periods)
-        check_hidden(self)
+        if any(one.hidden for one in self.groups) or any(promise.another_group for promise in self.promises):
+            check_hidden(self)
         if self.alpha_given is not None and self.promises:
             raise ParameterError("The study gives alpha and promises.", allowed="one of them", fix="remove alpha")
         if self.promises:
@@ -330,7 +331,8 @@ class Study(Displayed):
         fraction = self.fraction(question) if question in self.questions else question.fraction
         result: Question = replace(question, by=by, fraction=fraction)  # type: ignore[arg-type]
         check_parts(self.model, self.calendar, self.groups, [result], self.periods)
-        check_asked(self, result)
+        if any(one.hidden for one in self.groups):
+            check_asked(self, result)
         return result
 
     def within(self, grouping: Grouping | None) -> Study:
