@@ -312,9 +312,7 @@ def departments() -> fig.Figure:
     names = ["surgery", "radiology", "emergency", "palliative"]
     groups = [Grouping("department", labels=names, distance="60 minutes")]
     promises = ["1 of 10, 30 minutes, 0.5", "1 of 10, another group, 1"]
-    study = Study(
-        "line(low=0, high=240, step=5, unit='minutes', cells=True)", promises, users=3000, groups=groups
-    )
+    study = Study("line(low=0, high=240, step=5, unit='minutes', cells=True)", promises, users=3000, groups=groups)
     plan = study.plan("mean", by="department")
     shares = np.array([0.55, 0.27, 0.175, 0.005])
     sums = shares * (np.array([78.0, 33.0, 59.0, 120.0]) - plan.pair.middles[0])
