@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import barrow as bw
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
+from barrow.local import LocalClient, Server, Survey
 from barrow.promises import Model, SecureSum
 from barrow.questions.plan_text import answer_json
+from barrow.questions.summed import summed_answer
 from barrow.study import Study
 from barrow.study.models import compare_models
+from barrow.study.prose import explain
+from barrow.study.release import CollectedReports, release_collected
+from barrow.transport import measure_of
 
 CLUSTERS = "clustered(shape=[10, 10], r=0.05)"
 YEARS = "line(low=0, high=100, step=1, unit='years')"
@@ -118,3 +124,78 @@ def test_alpha_is_that_of_the_event():
     plan = Study(YEARS, alpha=Fraction(7, 3), users=50, model="aggregated").plan("distance(to=30)")
     assert plan.event.alpha == Fraction(7, 3)
     assert plan.comparison is None
+
+
+def answered(study, people):
+    """What people's answers and the aggregators' noise add up to, without cryptography."""
+    survey = Survey(study)
+    channel, sums, rng = survey.channel, survey.collector(), np.random.default_rng(1)
+    means = np.zeros(study.space.items)
+    for _ in range(people):
+        items = rng.integers(0, study.space.items, rng.integers(1, 5))
+        means += np.bincount(items, minlength=study.space.items) / len(items) / people
+        numbers = channel.report(items)
+        assert sums.refusal(numbers) is None
+        sums.add(numbers)
+    noise = [channel.noise_share() for _ in range(study.parties.aggregators)]
+    return survey, [int(sum(column)) for column in zip(sums.sums, *noise, strict=True)], means
+
+
+def test_sums_become_a_release_with_a_statement_that_verifies(tmp_path):
+    study = Study(
+        "clustered(shape=[3, 3], r=0.05)", alpha=25, users=500, dataset="d", model="aggregated",
+        questions=["histogram"],
+    )  # fmt: skip
+    survey, sums, means = answered(study, 300)
+    plan, sample = summed_answer(survey.plan, survey.channel, sums, 300)
+    assert plan.terms.users == 300
+    assert plan.error > 1.3 * survey.plan.error  # the noise is on the sum
+    state = Ledger.create(tmp_path / "d.ledger", study)
+    reports = CollectedReports(plan, sample, {"card": "sha256:0"}, (study.parties.condition,))
+    release = release_collected(study, reports, ledger=state, out=tmp_path / "out", key="one")
+    off = measure_of(study.space).distance(plan.shares(sample) - means)
+    assert off < 4 * plan.error
+    assert release.statement.model is Model.AGGREGATED
+    assert release.statement.people == 300
+    assert "at least 1 of the 2 aggregators kept to the rules" in str(release)
+    assert "cut it into shares" in explain(release.statement)
+    assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
+    assert "Nobody alone" in (tmp_path / "out" / "report.html").read_text()
+    rows = zip(release.tables["unbiased"], _below(means), strict=True)
+    inside = [row["low_95"] <= mass <= row["high_95"] for row, mass in rows]
+    assert sum(inside) >= 9  # of 12: fewer once in a hundred thousand
+
+
+def _below(means):
+    clusters = means.reshape(3, 3).sum(axis=1)
+    return [*clusters, *means]
+
+
+def test_half_widths_of_a_mean_are_those_of_the_people_who_took_part():
+    study = Study(YEARS, alpha=5, users=10_000, model="aggregated", questions=["mean"])
+    survey, sums, means = answered(study, 200)
+    plan, sample = summed_answer(survey.plan, survey.channel, sums, 200)
+    assert plan.noise.step == survey.channel.noise.step
+    assert plan.half_width - plan.moved > 40 * (survey.plan.half_width - survey.plan.moved)
+    assert abs(float(sample.values[0]) - float(means @ np.arange(101))) < 2 * plan.half_width
+    with pytest.raises(ParameterError, match="no sums of answers"):
+        summed_answer(survey.plan, survey.channel, [1, 2], 200)
+
+
+def test_answers_in_one_piece_are_refused(tmp_path):
+    study = Study(YEARS, alpha=5, users=100, model="aggregated", questions=["mean"])
+    with pytest.raises(ParameterError, match="in shares"):
+        LocalClient(study, memory=tmp_path / "me.json").report([3])
+    with pytest.raises(ParameterError, match="nobody adds up answers in one place"):
+        Server(study)
+    with pytest.raises(ParameterError, match="nothing is promised against"):
+        _ = Survey(study).channel.alone
+
+
+def test_channels_are_written_down_for_other_clients():
+    study = Study("clustered(shape=[3, 3], r=0.05)", alpha=25, users=500, model="aggregated", questions=["histogram"])
+    channel, metric = Survey(study).channel.wire
+    assert (channel["kind"], metric["kind"], channel["rate"]) == ("sums", "tree", "1/32")
+    assert Fraction(channel["grid"]) * 25 >= Fraction(channel["rate"])
+    assert [len(members) for members, _, _ in channel["groups"]] == [9, 3]
+    assert len(channel["table"]) == 9

@@ -33,7 +33,7 @@ class Survey:
     in ``question``: a study that asks this question, such as that of a card, has nothing left to choose.
 
     Args:
-        study: The study, with the model ``"local"`` or ``"shuffle"``.
+        study: The study, with the model ``"local"``, ``"shuffle"`` or ``"aggregated"``.
         question: The question; the only one by default.
 
     >>> survey = Survey(Study("line(low=0, high=10, step=1, unit='km')", alpha=25, users=100, model="local"), "mean")
@@ -50,12 +50,6 @@ class Survey:
                 allowed="'local' or 'shuffle'",
                 fix="study.replace(model='local'), or barrow release for data already held",
             )
-        if study.model is Model.AGGREGATED:
-            raise ParameterError(
-                "model is 'aggregated', and this version plans such surveys and does not collect them.",
-                allowed="'local' or 'shuffle'",
-                fix="barrow compare --models shows what each model would give",
-            )
         self.study, self.request = study, study.question(question)
         for told in declared_parts(self.request, study.space):
             raise PluginError(
@@ -71,6 +65,11 @@ class Survey:
     def shuffled(self) -> bool:
         """Whether somebody mixes all people's messages before anybody sees them."""
         return self.study.model is Model.SHUFFLE
+
+    @property
+    def aggregated(self) -> bool:
+        """Whether answers leave in shares, which aggregators add up."""
+        return self.study.model is Model.AGGREGATED
 
     @cached_property
     def plan(self) -> Answer:
@@ -99,9 +98,13 @@ class Survey:
         space, terms, definition = self.study.space, self.terms, self.guarantee.definition
         rate = f"alpha = {float(definition.alpha):.6g} and " if isinstance(definition, Emd) else ""
         seen = (
-            "how many messages there are in all: the guarantee holds for messages that are mixed"
-            if self.shuffled
-            else "who reports, when, and how many do: the guarantee is about the values of a report only"
+            "who answers, when, and how many do"
+            if self.aggregated
+            else (
+                "how many messages there are in all: the guarantee holds for messages that are mixed"
+                if self.shuffled
+                else "who reports, when, and how many do: the guarantee is about the values of a report only"
+            )
         )
         return (
             f"the space ({space.kind}, {space.items:,} items, diameter {space.diameter:.6g} {space.unit}".rstrip()
@@ -162,6 +165,12 @@ class LocalClient:
                 "In a shuffle study a report would link all values of one person.",
                 allowed="messages, one for each value, which are mixed with those of others",
                 fix="client.messages(records)",
+            )
+        if self.survey.aggregated:
+            raise ParameterError(
+                "In an aggregated study an answer in one piece would show everything: it leaves in shares.",
+                allowed="sealed shares, one for each aggregator",
+                fix="barrow collect answer CARD",
             )
         return self._report(records, ids, unknown)
 

@@ -43,6 +43,12 @@ class Server:
 
     def __init__(self, study: Study | Survey, question: QuestionLike = None, *, counted: str = _BY_HAND) -> None:
         self.survey = study if isinstance(study, Survey) else Survey(study, question)
+        if self.survey.aggregated:
+            raise ParameterError(
+                "In an aggregated study nobody adds up answers in one place.",
+                allowed="aggregators, each with its own shares",
+                fix="barrow collect aggregate CARD",
+            )
         self._counted = counted
         self.refused: Counter[str] = Counter()
         self._collector = self.survey.collector()

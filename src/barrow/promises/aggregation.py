@@ -54,6 +54,15 @@ class Aggregation:
         others = {1: "one of them keeps"}.get(self.honest, f"{self.honest} of them keep")
         return f"{self.aggregators} aggregators: no privacy unless at least {others} to the rules"
 
+    @property
+    def condition(self) -> str:
+        """What the guarantee rests on beside mathematics, in words that follow "if"."""
+        return (
+            f"at least {self.honest} of the {self.aggregators} aggregators kept to the rules: counted each answer "
+            "once, drew noise once, after the last answer, and showed nobody their shares; all of them together would "
+            "have seen everybody's answer, and nothing is promised against that"
+        )
+
     def to_spec(self) -> dict[str, int]:
         """Plain data, as a study file holds them."""
         planned = {} if self.planned is None else {"planned": self.planned}

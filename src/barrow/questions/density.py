@@ -23,7 +23,7 @@ from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
 from barrow.questions.answer import Rows, Sample, Tables, placed
 from barrow.questions.cache import cached_query
-from barrow.questions.channels import NoiseChannel
+from barrow.questions.channels import LocalChannel
 from barrow.questions.comparing import versus_of
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.linear import (
@@ -85,7 +85,7 @@ class Density(Linear):
         """Whether the bandwidth is known, and not to be chosen."""
         return self.bandwidth != "auto"
 
-    def channel(self, terms: Terms) -> NoiseChannel:
+    def channel(self, terms: Terms) -> LocalChannel:
         """As that of its query."""
         return super(Density, self.resolved(terms)).channel(terms)
 

@@ -12,6 +12,7 @@ from barrow import mechanisms, planning
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.histograms import HISTOGRAMS
+from barrow.mechanisms.summed import SummedNoise
 from barrow.numerics import Exact, exact_text, whole
 from barrow.numerics.exact import near
 from barrow.planning.candidates import (
@@ -43,6 +44,7 @@ from barrow.questions.noise_words import noise_sentence, off_words
 from barrow.questions.question import Question, Traits, drives_grid, grid_question, public_items, resolved
 from barrow.questions.statement import ReadFrom, Statement, needed
 from barrow.questions.subsets import SetsChannel, plan_sets
+from barrow.questions.summed import SummedChannel
 from barrow.spaces import Space
 
 
@@ -166,6 +168,8 @@ class Histogram(Question):
             return self._frequency(terms).channel(terms)
         if name in HISTOGRAMS and self.definition != "user_level":
             built = noise_within(self.target(terms), name)
+            if isinstance(built.noise, SummedNoise):
+                return SummedChannel(terms, words, price(built.event), built.query, built.noise)
             return NoiseChannel(terms, words, price(built.event), built.query, built.noise)
         if name == "auto":
             return self.resolved(terms).channel(terms)

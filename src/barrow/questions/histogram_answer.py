@@ -25,8 +25,9 @@ from barrow.planning.candidates import (
     reasons,
     useless,
 )
-from barrow.planning.histograms import error_most, noise_within
+from barrow.planning.histograms import error_at, error_most, noise_within
 from barrow.planning.notes import Note, Severity, warnings_of
+from barrow.planning.simulate import draws_of
 from barrow.planning.terms import Terms
 from barrow.progress import with_progress
 from barrow.promises import Guarantee, Model
@@ -299,8 +300,15 @@ def _(answer: HistogramAnswer, drawn: Sample) -> list[str]:
 @for_people.register(HistogramAnswer)
 def _for(answer: HistogramAnswer, users: int) -> HistogramAnswer:
     """The same promise, with the decoder for as many reports as there are."""
-    chosen = replace(answer.chosen, mechanism=_made_for(answer, users))
-    return replace(answer, terms=answer.terms.for_people(users), chosen=chosen)
+    terms, built = answer.terms.for_people(users), _made_for(answer, users)
+    chosen = replace(answer.chosen, mechanism=built)
+    if terms.model is not Model.AGGREGATED or users == answer.terms.users:
+        return replace(answer, terms=terms, chosen=chosen)
+    # The noise is on the sum, so that its part in the mean is another one than was planned.
+    target = replace(answer.target, terms=terms)
+    error = error_at(target, built, target.reference, draws_of(terms.space.items))
+    chosen = replace(chosen, error=error, decoded=None, undecoded=None, upper=built.upper * terms.space.diameter)
+    return replace(answer, terms=terms, chosen=chosen, target=target)
 
 
 def _made_for(answer: HistogramAnswer, users: int) -> mechanisms.HistogramNoise:

@@ -26,8 +26,8 @@ from barrow.promises import Guarantee, Model, Promise
 from barrow.queries import Query
 from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, center_of, placed
 from barrow.questions.cache import cached_query
-from barrow.questions.channels import NoiseChannel, ReportNoise
-from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected
+from barrow.questions.channels import LocalChannel, NoiseChannel, ReportNoise
+from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected, for_people
 from barrow.questions.comparing import (
     Given,
     baseline_error,
@@ -45,6 +45,7 @@ from barrow.questions.prices import finer_words
 from barrow.questions.question import VALUES, Question, Traits
 from barrow.questions.releasing import on_map, parameters, places_of, summary
 from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement, needed
+from barrow.questions.summed import SummedChannel
 from barrow.spaces import Space
 from barrow.spaces.space import Floats
 
@@ -109,12 +110,14 @@ class Linear(Question):
                 fix="model='local', where each person adds noise",
             )
 
-    def channel(self, terms: Terms) -> NoiseChannel:
+    def channel(self, terms: Terms) -> LocalChannel:
         """A person's own answer with the most accurate noise that keeps the terms, by closed forms."""
         self._check(terms)
         result = self._over_holders(terms) if terms.space.no_records_distance is not None else self._planned(terms)
         query, best = result.query, result.chosen
         proved = best.user_level or query.constant_proved
+        if isinstance(best.mechanism, SummedNoise):
+            return SummedChannel(terms, query.description, best.guarantee, query, best.mechanism, proved=proved)
         return NoiseChannel(terms, query.description, best.guarantee, query, best.mechanism, proved=proved)
 
     def _planned(self, terms: Terms) -> LinearAnswer:
@@ -476,6 +479,15 @@ def _(answer: LinearAnswer, collector: ReportSums) -> Collected:
         "half_width_population_about": about,
     }
     return Collected(sums.n, {"values": rows}, lines, details, answer.guarantee)
+
+
+@for_people.register(LinearAnswer)
+def _(answer: LinearAnswer, users: int) -> LinearAnswer:
+    """The same noise; that of aggregators is on the sum, so that the mean of fewer people has more of it."""
+    terms = answer.terms.for_people(users)
+    if terms.model is not Model.AGGREGATED:
+        return replace(answer, terms=terms)
+    return replace(answer, terms=terms, chosen=planning.errors_within(answer.query, terms)[0])
 
 
 @details.register(LinearAnswer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from barrow.numerics.exact import PERCENT, at_most, near
@@ -37,10 +38,10 @@ def noise_sentence(facts: AnswerFacts) -> str:
     if noise is None or noise.scale is None:
         raise not_whole()
     if noise.distribution == "discrete Laplace":
-        scale = f"{noise.scale:.4g} {facts.unit}".rstrip()
+        scale, grid = f"{noise.scale:.4g} {facts.unit}".rstrip(), float(Fraction(noise.grid or 0))
         return (
             "Every person's answer was rounded at random, by an exact coin, to a public grid "
-            f"({noise.grid} of the mean), and left their device in shares. Each aggregator added its own discrete "
+            f"({grid:.3g} of the mean), and left their device in shares. Each aggregator added its own discrete "
             f"Laplace noise from its operating system's entropy: together of scale {scale} or more."
         )
     return (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 
 from barrow.numerics.exact import at_most, near
-from barrow.promises import percent_up
+from barrow.promises import Model, percent_up
 from barrow.questions import Mean, Question, question_kinds
 from barrow.questions.statement import Statement
 
@@ -14,6 +14,14 @@ _OUTSIDE = {
     "default": "records outside the space counted as the public default item",
     "nearest": "records outside the space were moved to its nearest point",
     "elsewhere": "records outside the space counted as one public item, 'elsewhere'",
+}
+
+
+_COLLECTED = {
+    Model.LOCAL: "Every person's client added noise to their own answer before it left.",
+    Model.SHUFFLE: "Every person's client randomised their own items; messages were mixed before anybody opened them.",
+    Model.AGGREGATED: "Every person's client rounded their own answer at random and cut it into shares; each "
+    "aggregator checked and added up its shares, and only their sums with noise were ever put together.",
 }
 
 
@@ -137,7 +145,7 @@ def explain(statement: Statement) -> str:
     entry, kind, reports = statement.ledger, kind_of(statement), bool(statement.conditions)
     steps = [
         *(
-            ["Every person's client randomised their own items; messages were mixed before anybody opened them."]
+            [_COLLECTED[statement.model]]
             if reports
             else [
                 f"The records were snapped to the public space; only integer counts left the engine.{note}",

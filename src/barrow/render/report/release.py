@@ -48,6 +48,8 @@ _MANY = 30_000
 _FRACTION = re.compile(r"-?\d{9,}/\d+|-?\d+/\d{9,}")
 _MODELS = {
     "central": "Whoever held them before: the noise was added centrally. Only what this page says was published.",
+    "aggregated": "Nobody alone: each person's answer was rounded and cut into shares before it left, and several "
+    "aggregators added up their shares; all of them together could have seen it.",
     "shuffle": "Nobody: each person's reports were randomised before they left, and mixed with those of all others.",
     "local": "Nobody: each person's report was randomised before it left.",
 }

@@ -1,0 +1,170 @@
+"""What a person hands over where aggregators add up: their own answer as whole numbers, rounded at random, in shares.
+
+The numbers themselves never leave a person's device: a client cuts them into shares, one for each aggregator, and
+proves that they have the public form. What the aggregators' sums say together is decoded as a curator's values are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from barrow.errors import ParameterError
+from barrow.mechanisms.statistics import UserCounts
+from barrow.mechanisms.summed import SumForm, SummedNoise, mean_of_sums, sum_form
+from barrow.promises import Guarantee
+from barrow.questions.answer import Sample
+from barrow.questions.channels import MOST_ENTRIES, LocalChannel, Wire, exact_metric
+from barrow.questions.collecting import ReportSums, for_people
+
+if TYPE_CHECKING:
+    from barrow.queries import Query
+    from barrow.questions.answer import Answer
+    from barrow.spaces.space import Ids
+
+
+@dataclass(frozen=True, eq=False)
+class SummedChannel(LocalChannel):
+    """A person's answer to a linear query, in steps of a public grid.
+
+    Attributes:
+        query: What is asked.
+        noise: What the aggregators will add.
+
+    >>> from fractions import Fraction
+    >>> from barrow.planning import Terms
+    >>> from barrow.promises import Aggregation, Model
+    >>> from barrow.questions import Histogram
+    >>> from barrow.spaces import Clustered
+    >>> space = Clustered.grid(2, 2, r=0.25)
+    >>> terms = Terms(space, 100, given=Fraction(5), model=Model.AGGREGATED, parties=Aggregation())
+    >>> channel = Histogram().channel(terms)
+    >>> channel.form.most, len(channel.report(np.array([3, 3]))), len(channel.noise_share())
+    ((30, 30, 10, 10, 10, 10), 6, 6)
+    """
+
+    query: Query
+    noise: SummedNoise
+
+    @cached_property
+    def form(self) -> SumForm:
+        """What honest answers look like."""
+        return sum_form(self.query.table, self.noise.step)
+
+    def report(self, items: Ids) -> list[int]:
+        """One person's answer, rounded at random once: whoever calls keeps it, and never lets it out of the device."""
+        center = UserCounts.of_users(self.terms.space, [items]).center(self.query)
+        return self.form.encode([center.exact_entry(j) for j in range(self.query.dimension)])
+
+    def noise_share(self) -> list[int]:
+        """One aggregator's noise: drawn once, after the last answer was counted."""
+        return self.noise.noise_share()
+
+    def collector(self) -> AnswerSums:
+        """What adds up answers; aggregators do so in shares."""
+        return AnswerSums(self.form)
+
+    @property
+    def alone(self) -> Guarantee:
+        """Nothing holds against all aggregators together."""
+        raise ParameterError(
+            "All aggregators together see a person's answer: nothing is promised against them.",
+            allowed="the guarantee, which holds while enough of them keep to the rules",
+            fix="channel.guarantee",
+        )
+
+    @property
+    def report_description(self) -> str:
+        """What leaves a phone, in words."""
+        parties = self.noise.parties
+        return (
+            f"your own answer, rounded at random and cut into {parties.aggregators} sealed shares, one for each "
+            "aggregator, of which each alone is random, with a proof that the answer has the right form"
+        )
+
+    @property
+    def wire(self) -> Wire | None:
+        """The table with its grid and form, where the metric is a line or a tree."""
+        table = self.query.table
+        metric = exact_metric(self.query.space)
+        if metric is None or self.query.space.items * self.query.dimension > MOST_ENTRIES:
+            return None
+        rows = np.asarray(table.integers.toarray() if table.sparse else table.integers)
+        form, parties = self.form, self.noise.parties
+        channel: dict[str, object] = {
+            "kind": "sums",
+            "messages": 1,
+            "default": self.query.space.default_item,
+            "alpha": str(self.guarantee.definition.parameters["alpha"]),
+            "rate": str(self.noise.rate),
+            "grid": str(form.step),
+            "aggregators": parties.aggregators,
+            "dishonest": parties.dishonest,
+            "offsets": [str(offset) for offset in form.offsets],
+            "most": list(form.most),
+            "groups": [[list(group.members), group.floor, group.span] for group in form.groups],
+            "step": str(table.step),
+            "table": [[str(int(value)) for value in row] for row in rows],
+        }
+        return channel, metric
+
+
+class AnswerSums(ReportSums):
+    """Sums of the numbers of answers.
+
+    Args:
+        form: What honest answers look like.
+
+    >>> from fractions import Fraction
+    >>> sums = AnswerSums(SumForm(Fraction(1), (0,), (3,), ()))
+    >>> sums.refusal([4]), sums.refusal([2])
+    ('impossible value', None)
+    """
+
+    def __init__(self, form: SumForm) -> None:
+        self.n, self.length, self._form = 0, len(form.most), form
+        self.sums = [0] * self.length
+
+    def refusal(self, values: Sequence[int]) -> str | None:
+        """Numbers that are outside their range, or whose groups do not add up, are refused."""
+        form = self._form
+        inside = all(0 <= v <= most for v, most in zip(values, form.most, strict=True))
+        level = all(
+            group.floor <= sum(values[j] for j in group.members) <= group.floor + group.span for group in form.groups
+        )
+        return None if inside and level else "impossible value"
+
+    def add(self, values: Sequence[int]) -> None:
+        """Adds the numbers of one answer."""
+        self.n += 1
+        self.sums = [total + value for total, value in zip(self.sums, values, strict=True)]
+
+
+def summed_answer(plan: Answer, channel: LocalChannel, sums: Sequence[int], people: int) -> tuple[Answer, Sample]:
+    """The plan for as many people as took part, and what was released: sums of all aggregators, noise included.
+
+    Args:
+        plan: What was planned.
+        channel: The survey's own channel.
+        sums: One whole number for each output.
+        people: How many answers are in them.
+
+    >>> from barrow.study import Study
+    >>> study = Study("line(low=0, high=1, points=[0, 1])", alpha=5, users=100, model="aggregated")
+    >>> plan, channel = study.plan("mean"), study.question("mean").channel(study.terms(study.question("mean")))
+    >>> answer, sample = summed_answer(plan, channel, [80], 40)
+    >>> answer.terms.users, answer.terms.parties.planned, sample.values.round(3).tolist()
+    (40, 100, [0.025])
+    """
+    if not isinstance(channel, SummedChannel) or len(sums) != channel.query.dimension or people < 1:
+        raise ParameterError(
+            "These are no sums of answers to this question.",
+            allowed="one whole number for each output, of one or more people",
+            fix="the sums of this card's aggregators",
+        )
+    answer = for_people(plan, people)
+    return answer, Sample(mean_of_sums(channel.form, sums, people))
