@@ -46,7 +46,7 @@ def test_cells_are_those_of_one_loop_each(tmp_path, kind):
         assert engine.sum_cells(source, COLUMNS, SPACE, CELLS) == {cell: ItemSums.of(x) for cell, x in result.items()}
 
 
-def test_arrays_and_frames_and_text_files_with_a_cast(tmp_path):
+def test_arrays_and_frames_and_text_files(tmp_path):
     records = rows(zoned=False)
     wanted = expected(records)
     table = in_memory(records)[1]
@@ -61,8 +61,17 @@ def test_arrays_and_frames_and_text_files_with_a_cast(tmp_path):
     sql = 'SELECT uid, item, region, CAST("at" AS TIMESTAMP) AS "at" FROM records'
     source = Source.parse(tmp_path / "records.csv", sql=sql)
     assert as_lists(DuckDBEngine().count_cells(source, COLUMNS, SPACE, CELLS)) == wanted
-    with pytest.raises(ParameterError, match=r"time column 'at' holds values of the kind text") as caught:
-        DuckDBEngine().validate(tmp_path / "records.csv", COLUMNS, SPACE)
+    # Texts are local times as they stand; one that says it is in UTC is not guessed at.
+    assert as_lists(DuckDBEngine().count_cells(tmp_path / "records.csv", COLUMNS, SPACE, CELLS)) == wanted
+    texts = {**table, "at": [at.isoformat() for at in table["at"]]}
+    assert as_lists(MemoryEngine().count_cells(texts, COLUMNS, SPACE, CELLS)) == wanted
+    texts["at"][0] += "Z"
+    polars.DataFrame(texts).write_csv(tmp_path / "zoned.csv")
+    for engine, source in ((MemoryEngine(), texts), (DuckDBEngine(), tmp_path / "zoned.csv")):
+        with pytest.raises(DataError, match="no time"):
+            engine.count_cells(source, COLUMNS, SPACE, CELLS)
+    with pytest.raises(ParameterError, match=r"time column 'at' holds values of the kind integer") as caught:
+        DuckDBEngine().validate(polars.DataFrame({**table, "at": [1] * len(table["at"])}), COLUMNS, SPACE)
     assert 'CAST("at" AS TIMESTAMP) AS "at"' in str(caught.value)
 
 

@@ -141,7 +141,7 @@ def check_columns(columns: Columns, space: Space, result: Mapping[str, str], *, 
         raise _wrong_type(columns.user, result[columns.user], "whole numbers or texts")
     if columns.group is not None and result[columns.group] not in LABELS:
         raise _wrong_type(columns.group, result[columns.group], "texts or whole numbers (names of groups)")
-    if columns.time is not None and result[columns.time] not in (*DAYS, "any"):
+    if columns.time is not None and result[columns.time] not in (*DAYS, "text", "any"):
         raise _no_time(columns.time, result[columns.time])
     for _, group, reads in flat_groups(columns, space):
         for name in group:
@@ -207,7 +207,8 @@ def _wrong_type(name: str, kind: str, wanted: str) -> ParameterError:
 def _no_time(name: str, kind: str) -> ParameterError:
     return ParameterError(
         f"The time column {name!r} holds values of the kind {kind}.",
-        allowed="dates, timestamps (read as local times in the zone of the study), timestamps with a time zone",
+        allowed="dates, timestamps and texts such as 2026-10-31 23:59 (read as local times in the zone of the study), "
+        "timestamps with a time zone",
         fix=f'convert it in a query (sql = …): CAST("{name}" AS TIMESTAMP) AS "{name}"',
     )
 

@@ -333,8 +333,8 @@ refuse_weights = partial(
 refuse_times = partial(
     DataError,
     "Some records have no time.",
-    allowed="a date or a timestamp in every record, not a text",
-    fix="mend or remove the rows without one; texts: CAST(… AS TIMESTAMP) in a query",
+    allowed="a date, a timestamp, or a text such as 2026-10-31 or 2026-10-31 23:59:59 in every record",
+    fix="correct or remove the rows without one; texts with a zone: CAST(… AS TIMESTAMPTZ) in a query",
 )
 refuse_groups = partial(
     DataError,

@@ -64,17 +64,23 @@ def to_micros(column: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def days_of(column: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Moments that fall on a day, in microseconds, and which of them have a zone; texts and times of day fall on none.
+    """Moments that fall on a day, in microseconds, and which of them have a zone; times of day fall on none.
 
-    >>> days_of(np.array([datetime.date(1970, 1, 2), "1970-01-02"], dtype=object))[0].tolist() == [DAY, MISSING]
-    True
+    Texts are local times, and fall on no day where they say that they are in UTC.
+
+    >>> (days_of(np.array([datetime.date(1970, 1, 2), "1970-01-02 12:00"], dtype=object))[0] / DAY).tolist()
+    [1.0, 1.5]
     """
-    if column.dtype.kind != "O":
+    if column.dtype.kind == "M":
         return to_micros(column), np.zeros(len(column), dtype=bool)
-    values = [x if isinstance(x, datetime.date | np.datetime64) else None for x in column.tolist()]
+    values = [x if _on_a_day(x) else None for x in column.tolist()]
     zones = [isinstance(x, datetime.datetime) and x.tzinfo is not None for x in values]
     micros = np.fromiter((_micros(x) for x in values), dtype=np.int64, count=len(values))
     return micros, np.array(zones, dtype=bool)
+
+
+def _on_a_day(value: object) -> bool:
+    return isinstance(value, datetime.date | np.datetime64) or (isinstance(value, str) and not value.endswith("Z"))
 
 
 def parsed_moment(text: str) -> datetime.datetime | None:

@@ -157,9 +157,16 @@ def reading_of(
     if columns.group is not None:
         reading = replace(reading, group=dialect.as_text(name(columns.group)))
     if columns.time is not None:
-        kind = kinds[columns.time]
-        reading = replace(reading, moment=dialect.micros(name(columns.time), kind), zoned=kind == "instant")
+        kind, column = kinds[columns.time], name(columns.time)
+        moment = _local_moment(dialect, column) if kind == "text" else dialect.micros(column, kind)
+        reading = replace(reading, moment=moment, zoned=kind == "instant")
     return reading
+
+
+def _local_moment(dialect: Dialect, column: str) -> str:
+    """A text as local time; NULL where it is none, or says that it is another zone's."""
+    text = dialect.as_text(column)
+    return f"CASE WHEN {text} NOT LIKE '%Z' THEN {dialect.text_micros(text)} END"
 
 
 def _whole(dialect: Dialect, x: str) -> str:
