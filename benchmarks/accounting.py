@@ -2,7 +2,8 @@
 
 The last line is one JSON object: ``delta_ms`` (one exact delta(eps) at N = 1e8), ``calibrate_seconds`` (a full
 calibration in a fresh process, with the libraries that it loads on first use), ``fresh_process_seconds`` (the same and
-the import before it), ``growth_1e3_1e12`` (time at N = 1e12 over time at N = 1e3), and tightness figures.
+the import before it), ``growth_1e3_1e12`` (time at N = 1e12 over time at N = 1e3), ``gaussian_items_cpu_seconds``
+(shuffled Gaussian noise on 100 places), and tightness figures.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from barrow.accounting import (
     flow_profile,
     limit_black_box,
     one_step_delta_upper,
+    shuffled_gaussian_alpha_upper,
     theorem_alpha0_lower,
 )
 from barrow.numerics import gdp_delta_upper
@@ -93,7 +95,11 @@ def main() -> None:
     central = flow_alpha0_lower(25, reports=10**8, items=1000, delta="1e-12")
     theorem = theorem_alpha0_lower(25, reports=10**8, items=1000, delta="1e-12")
     limit = limit_black_box(25, reports=10**8, items=1000, delta="1e-12")
+    start = time.process_time()
+    shuffled_gaussian_alpha_upper(1, points=100, reports=10**7, items=100, delta="1e-9")
+    gaussian_items = time.process_time() - start
     print()
+    print(f"shuffled Gaussian items, 100 places       {gaussian_items:8.2f} CPU s")
     print(f"one delta(eps) at N = 1e8, exact blocks   {delta_ms:8.2f} ms")
     print(f"one delta(eps) of the whole chain, N = 1e8 {flow_ms:7.2f} ms")
     print(f"calibration, cold (imports {float(cold[0]):.2f} s apart)   {float(cold[1]):8.3f} s; warm {warm:.3f} s")
@@ -108,6 +114,7 @@ def main() -> None:
                 "fresh_process_seconds": float(cold[0]) + float(cold[1]),
                 "calibrate_warm_seconds": warm,
                 "calibrate_with_limit_seconds": with_limit,
+                "gaussian_items_cpu_seconds": gaussian_items,
                 "growth_1e3_1e12": growth,
                 "one_step_growth_1e3_1e12": one_step_growth,
                 "central_flow": central,

@@ -21,6 +21,8 @@ from barrow.numerics import Exact, float_up, whole
 from barrow.promises.definitions import positive
 
 _MOST_POINTS, _MOST_CELLS = 100, 512
+_MANY_CHANCES = 6_400
+"""Larger matrices are priced with fewer lines: an alpha up to two per cent larger, in a quarter of the time."""
 
 
 def gaussian_matrix(points: ArrayLike, mu: Exact, *, cells: int = 64, reach: float = 2.0) -> Floats:
@@ -104,4 +106,5 @@ def shuffled_gaussian_alpha_upper(
     places = np.linspace(0.0, 1.0, max(2, whole(points, "points")))
     matrix = gaussian_matrix(places, mu, cells=cells, reach=reach)
     apart = np.abs(places[:, None] - places[None, :])
-    return matrix_blanket_alpha_upper(matrix, apart, reports=reports, items=items, delta=delta)
+    fast = matrix.size > _MANY_CHANCES
+    return matrix_blanket_alpha_upper(matrix, apart, reports=reports, items=items, delta=delta, fast=fast)

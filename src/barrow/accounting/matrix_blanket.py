@@ -330,16 +330,18 @@ def _profile(kinds: _Kinds, n_float: float, m: int, head: float, floor: float, e
 
 
 def matrix_blanket_alpha_upper(
-    matrix: ArrayLike, distances: ArrayLike, *, reports: int, items: int, delta: Exact
+    matrix: ArrayLike, distances: ArrayLike, *, reports: int, items: int, delta: Exact, fast: bool = False
 ) -> float:
     """The alpha, rounded up, that shuffled reports of this randomiser cost; never more than its alpha0 times m.
+
+    ``fast`` is as in :func:`matrix_blanket_profile`.
 
     >>> response = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
     >>> apart = [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
     >>> 0 < matrix_blanket_alpha_upper(response, apart, reports=10**7, items=10, delta="1e-9") < 0.02
     True
     """
-    profile = matrix_blanket_profile(matrix, distances, reports=reports, items=items, delta=delta)
+    profile = matrix_blanket_profile(matrix, distances, reports=reports, items=items, delta=delta, fast=fast)
     pure = matrix_alpha0_upper(matrix, distances) * items * (1.0 + 1e-12)
     return pure if profile is None else min(pure, profile.alpha_upper(open_delta(delta, "blanket")))
 

@@ -11,6 +11,7 @@ import click
 from barrow.cli.approvers import approver_options, quorum_of
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
+from barrow.cli.series import in_series
 from barrow.cli.study_options import (
     DEFAULT,
     data_options,
@@ -42,6 +43,7 @@ _CATALOGUE = (
 @data_options
 @time_options
 @question_options
+@click.option("--releases", type=Whole(1, 10_000), default=1, help="Share every promise among so many releases.")
 @click.option("--ledger", type=click.Path(), help="The data set's ledger; DATASET.ledger by default.")
 @click.option("--anchor", type=click.Path(), help="A file, on another disk at best, that holds the ledger's head.")
 @approver_options
@@ -49,6 +51,7 @@ _CATALOGUE = (
 def init(
     records: str | None,
     file: str,
+    releases: int,
     ledger: str | None,
     anchor: str | None,
     approvers: tuple[str, ...],
@@ -84,6 +87,8 @@ def init(
     if study.questions:
         selected_questions(study)
     study = _settled(study)
+    if releases > 1:
+        study = _shared(study, releases)
     place = ledger or str(Path(file).parent / f"{study.dataset}.ledger")
     study = study.replace(ledger=place)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
@@ -91,9 +96,13 @@ def init(
     state = Ledger.join(place, study, anchor=anchor, approval=approval)
     study.write(file)
     told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
+    told |= {"releases": releases, "composition": study.composition}
     grids = None if study.grids is None else study.grids.to_json()
     lines = [] if study.grids is None else list(study.grids.lines())
     lines.append(f"Wrote {file} and {'joined' if state.head().length > 1 else 'made'} the ledger {place}.")
+    if releases > 1:
+        sums = "the root of the sum of squares" if study.composition == "quadrature" else "a sum"
+        lines.append(f"Each of {releases:,} releases has its share of every promise; together they cost {sums}.")
     release = "barrow release" + ("" if study.calendar is None else " --period last")
     then = f"barrow propose, then {release} when it is approved" if state.governed else release
     lines.append(f"Next: barrow plan, then {then}")
@@ -128,6 +137,16 @@ def _settled(study: Study) -> Study:
     """The study with what was left to be chosen written out."""
     chosen = [question if is_resolved(question) else study.plan(question).question for question in study.questions]
     return study if chosen == list(study.questions) else study.replace(questions=chosen)
+
+
+def _shared(study: Study, releases: int) -> Study:
+    """The study with a share of every promise for each of several releases."""
+    if not study.questions:
+        raise ParameterError(
+            f"--releases is {releases:,}, and nothing is asked.", allowed="with --question", fix="--question mean"
+        )
+    with bars(False):
+        return in_series(study, study.questions, releases)
 
 
 def _complete(flags: dict[str, Any]) -> None:

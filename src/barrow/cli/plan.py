@@ -10,19 +10,18 @@ import click
 
 from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
+from barrow.cli.series import in_series, planned_parts
 from barrow.cli.study_options import asking_options, output_options, part_options, study_and_questions
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
-from barrow.promises import Model
 from barrow.questions import Question
 from barrow.questions.plan_text import answer_json
 from barrow.render.report.plans import plan_report
 from barrow.study import Data, Study
-from barrow.study.about import LAST
 from barrow.study.bars import bars
 from barrow.study.left import lines_left
-from barrow.study.parts import Planner, ReleaseParts
+from barrow.study.parts import ReleaseParts
 
 
 @click.command()
@@ -71,10 +70,10 @@ def plan(
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
     if releases > 1:
-        questions = [replace(q, fraction=study.fraction(q) / releases) for q in questions]
-        study = _better_sum(study.replace(questions=questions), questions, period)
+        study = in_series(study, questions, releases, period)
+        questions = list(study.questions)
     with bars(False if quiet or as_json else None):
-        parts = [result for question in questions for result in _planned(study, question, period)]
+        parts = [result for question in questions for result in planned_parts(study, question, period)]
     plans = [result.plan for result in parts]
     wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
     left = lines_left(study, plans)
@@ -100,18 +99,6 @@ def plan(
     echo(f"\nNo private value was read and nothing was spent. Next: {command}")
 
 
-def _better_sum(study: Study, questions: Sequence[Question], period: str | None) -> Study:
-    """The study as it is, or one whose releases add up in quadrature where that makes every error smaller."""
-    if not study.promises or not study.delta or study.model is not Model.CENTRAL:
-        return study
-    quadratic = study.replace(composition="quadrature")
-    errors = [
-        [part.plan.error for question in questions for part in _planned(each, question, period)]
-        for each in (study, quadratic)
-    ]
-    return quadratic if all(b < a for a, b in zip(*errors, strict=True)) else study
-
-
 def _with_periods(study: Study, periods: int | None) -> Study:
     """The study of a series; one that names no records has the calendar that its promises speak of."""
     if periods is None:
@@ -120,13 +107,6 @@ def _with_periods(study: Study, periods: int | None) -> Study:
         unit = next((p.scope.unit for p in study.promises if p.scope is not None), "month")
         return study.replace(periods=periods, data=replace(study.data or Data(), time="time", period=unit, zone="UTC"))
     return study.replace(periods=periods)
-
-
-def _planned(study: Study, question: Question, period: str | None) -> list[ReleaseParts]:
-    """The plans of a question, one for each of its groupings; periods are alike, and the first stands for all."""
-    planner = Planner(study, question)
-    abouts = study.abouts(question, period or (None if study.calendar is None else LAST))
-    return [planner.parts(series[0]) for series in abouts]
 
 
 def _told(study: Study, parts: Sequence[ReleaseParts], left: Sequence[str]) -> dict[str, Any]:

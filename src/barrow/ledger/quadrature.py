@@ -85,6 +85,15 @@ def quadrature_from_json(data: Mapping[str, Any] | None) -> Quadrature | None:
     return Quadrature(share_of(data["share"], "share"), exact(data["delta"], "delta"), mus)
 
 
+def has_square(event: Event) -> bool:
+    """Whether a release adds up in quadrature: Gaussian noise and pure guarantees do; shuffled and sampled ones add.
+
+    >>> has_square(GaussianNoise(3, delta="1e-9", model="central"))
+    True
+    """
+    return isinstance(event, GaussianNoise) or event.pure or (event.whole_user and event.delta == 0)
+
+
 def square_of(event: Event, seen: Exposure) -> Fraction | None:
     """The square of the mu of a release on the pairs of a promise, rounded up; None where nobody knows one.
 
@@ -94,7 +103,7 @@ def square_of(event: Event, seen: Exposure) -> Fraction | None:
     """
     if isinstance(event, GaussianNoise):
         return _short(event.mu_at(seen.share, seen.reach) ** 2)
-    if not (event.pure or (event.whole_user and event.delta == 0)):
+    if not has_square(event):
         return None
     from barrow.accounting.adaptive import pure_mu_upper  # opening a ledger needs no accountant
 

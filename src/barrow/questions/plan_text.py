@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import singledispatch
 
+from barrow.ledger.quadrature import has_square
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.notes import Note, Severity, texts
@@ -35,6 +36,13 @@ def details(answer: Answer) -> Json:
     return {"outputs": answer.facts().outputs}
 
 
+_ADDS = (
+    'Releases add up in quadrature (composition = "quadrature"), and this one cannot: it is neither Gaussian nor pure. '
+    "A ledger that keeps all of its promises for quadrature refuses it. Ask it in a study whose releases add "
+    '(composition = "additive"), or make the ledger with a part for sums: barrow ledger init --quadrature 9/10.'
+)
+
+
 @singledispatch
 def own_notes(answer: Answer) -> list[Note]:
     """What is to be said beside its numbers; by the type of the answer."""
@@ -54,6 +62,8 @@ def notes_of(answer: Answer) -> list[Note]:
     unproved = [Note(Severity.UNPROVED, text) for text in declared_parts(answer.question, space)]
     limits = [Note(Severity.LIMIT, text) for text in [caveat(space)] if text]
     first = [note for note in own if note.severity is Severity.UNPROVED]
+    if answer.terms.squares and not has_square(answer.event):
+        own = [*own, Note(Severity.WARNING, _ADDS)]
     return [*first, *unproved, *limits, *(note for note in own if note.severity is not Severity.UNPROVED)]
 
 

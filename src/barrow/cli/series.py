@@ -1,0 +1,35 @@
+"""A study whose questions are released several times under the same promises."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from barrow.promises import Model
+from barrow.questions import Question
+from barrow.study import Study
+from barrow.study.about import LAST
+from barrow.study.parts import Planner, ReleaseParts
+
+
+def in_series(study: Study, questions: Sequence[Question], releases: int, period: str | None = None) -> Study:
+    """The study with some of its questions, and a share of every promise for each of so many releases of them.
+
+    Releases add up in quadrature where that makes every error smaller, and by themselves elsewhere.
+    """
+    adding = study.replace(questions=[replace(q, fraction=study.fraction(q) / releases) for q in questions])
+    if not study.promises or not study.delta or study.model is not Model.CENTRAL:
+        return adding
+    quadratic = adding.replace(composition="quadrature")
+    plain, squared = (
+        [part.plan.error for question in each.questions for part in planned_parts(each, question, period)]
+        for each in (adding, quadratic)
+    )
+    return quadratic if all(b < a for a, b in zip(plain, squared, strict=True)) else adding
+
+
+def planned_parts(study: Study, question: Question, period: str | None) -> list[ReleaseParts]:
+    """The plans of a question, one for each of its groupings; periods are alike, and the first stands for all."""
+    planner = Planner(study, question)
+    abouts = study.abouts(question, period or (None if study.calendar is None else LAST))
+    return [planner.parts(series[0]) for series in abouts]
