@@ -15,6 +15,7 @@ from barrow.cli.study_options import asking_options, output_options, part_option
 from barrow.cli.terminal import echo, echo_json
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
+from barrow.promises import Model
 from barrow.questions import Question
 from barrow.questions.plan_text import answer_json
 from barrow.render.report.plans import plan_report
