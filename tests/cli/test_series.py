@@ -156,8 +156,8 @@ def test_records_that_belong_nowhere_stop_the_release_in_a_constant_text(barrow,
     assert not Path("release").exists() or not any(Path("release").rglob("values.csv"))
 
 
-def test_a_time_as_text_is_refused_with_the_cast(barrow, months):
-    Path("ages.csv").write_text("uid,age,region,at\np1,40,north,2026-01-05\n")
+def test_a_time_with_a_zone_in_a_text_is_refused_with_the_cast(barrow, months):
+    Path("ages.csv").write_text("uid,age,region,at\np1,40,north,2026-01-05T10:00Z\n")
     code, _, err = barrow("release", "--period", "2026-01", "--source", "ages.csv")
     assert code == 1
     assert "CAST" in err
