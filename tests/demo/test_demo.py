@@ -64,18 +64,22 @@ def data(place):
 
 def test_every_file_is_there_and_nothing_else(printed, data):
     files = sorted(str(path) for path in Path("barrow-demo").rglob("*") if path.is_file())
-    results = ("report.html", "statement.json", "statement.txt", "values.csv", "values.parquet")
+    results = ("croissant.json", "datapackage.json", "report.html", "statement.json", "statement.txt", "values.csv")
+    results = (*results, "values.parquet")
     assert files == sorted(
         [
             "barrow-demo/nycflights13.ledger",
             "barrow-demo/flights.parquet",
             "barrow-demo/study.toml",
             "barrow-demo/map/values.geojson",
+            "barrow-demo/map/cells.geoparquet",
             *(f"barrow-demo/{name}/{file}" for name in ("map", "distance") for file in results),
         ]
     )
     assert data["files"] == sorted(str(path) for path in Path("plays").rglob("*") if path.is_file())
     assert sorted(os.listdir()) == ["barrow-demo", "plays"]
+    for folder in ("barrow-demo/map", "barrow-demo/distance", "plays/concepts"):
+        assert sum(path.stat().st_size for path in Path(folder).iterdir()) < 2_000_000
 
 
 def test_the_releases_hold_and_a_promise_is_spent(printed, data):

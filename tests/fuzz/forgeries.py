@@ -191,7 +191,7 @@ def _changes(data: dict[str, Any], variants: int) -> Iterator[tuple[tuple[Step, 
             yield path, f"→ {new!r}", _put(data, path, new)
         if variants > 1:
             yield path, "removed", _without(data, path)
-    for version in (-1, 0, STATEMENT_VERSION + 1, 10**9, None, "1", True, 1.0):
+    for version in (*range(-1, STATEMENT_VERSION), STATEMENT_VERSION + 1, 10**9, None, "1", True, 1.0):
         yield ("statement",), f"→ {version!r}", {**data, "statement": version}
     yield ("note",), "added", {**data, "note": "checked by the ministry"}
 

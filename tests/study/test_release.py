@@ -44,7 +44,8 @@ def test_a_release_from_a_file_to_a_statement(tmp_path):
     plan = study.plan()
     assert result.folder == tmp_path / "out"
     people, values = ["people.csv", "people.parquet"], ["values.csv", "values.parquet"]
-    assert names(result.folder) == [*people, "report.html", "statement.json", "statement.txt", *values]
+    catalogues = ["croissant.json", "datapackage.json"]
+    assert names(result.folder) == [*catalogues, *people, "report.html", "statement.json", "statement.txt", *values]
     assert abs(result.values[0] - float(true_mean(tmp_path / "ages.csv"))) < 12 * plan.half_width
     statement = read_statement(result.folder)
     assert statement == result.statement

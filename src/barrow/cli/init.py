@@ -16,6 +16,7 @@ from barrow.cli.study_options import (
     DEFAULT,
     data_options,
     output_options,
+    publication_options,
     question_options,
     selected_questions,
     study_of_flags,
@@ -36,6 +37,14 @@ _CATALOGUE = (
     "months, discrete(labels=[…])"
 )
 
+_PUBLISHED = {
+    "curator": "Who publishes the releases",
+    "purpose": "What are they for",
+    "about_region": "Which part of the world are they about",
+    "contact": "Whom can people ask about them",
+    "licence": "Under which licence may they be used, e.g. CC-BY-4.0",
+}
+
 
 @click.command()
 @click.argument("records", required=False, metavar="[SOURCE]")
@@ -44,6 +53,7 @@ _CATALOGUE = (
 @time_options
 @question_options
 @click.option("--releases", type=Whole(1, 10_000), default=1, help="Share every promise among so many releases.")
+@publication_options
 @click.option("--ledger", type=click.Path(), help="The data set's ledger; DATASET.ledger by default.")
 @click.option("--anchor", type=click.Path(), help="A file, on another disk at best, that holds the ledger's head.")
 @approver_options
@@ -197,3 +207,6 @@ def _ask(flags: dict[str, Any]) -> None:
         flags["users"] = say("How many people are the data about (public)", type=Whole(1))
     if flags.get("dataset") is None:
         flags["dataset"] = say("What is the data set called (public)")
+    for flag, words in _PUBLISHED.items():
+        if flags.get(flag) is None:
+            flags[flag] = say(f"{words} (for catalogues of data; Enter leaves it out)", default="", show_default=False)

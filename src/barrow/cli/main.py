@@ -31,6 +31,7 @@ _COMMANDS = {
     "explain": ("barrow.cli.explain", "Explain step by step how a release was made."),
     "sample": ("barrow.cli.sample", "Draw synthetic records from a finished release, at no cost."),
     "region": ("barrow.cli.region", "Estimate the share of a region from a finished release."),
+    "registry": ("barrow.cli.registry", "Write a release as a record for the registry of deployments."),
     "report": ("barrow.cli.report", "Write a page about one or several releases."),
     "verify": ("barrow.cli.verify", "Check a release's files and its entry in the ledger."),
     "local": ("barrow.cli.local", "Randomise one person's items, mix messages, aggregate reports."),
@@ -45,7 +46,7 @@ _COMMANDS = {
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 
 
-_OTHERS = ("explain", "report", "verify", "local", "collect", "approve")
+_OTHERS = ("explain", "report", "verify", "local", "collect", "approve", "registry")
 """Sub-commands that read what other people wrote; all others run a person's own study, and load its plug-ins."""
 
 

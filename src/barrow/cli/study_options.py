@@ -90,6 +90,19 @@ _TIMES = [
 ]  # fmt: skip
 
 
+_PUBLICATION = [
+    click.option("--curator", help="Who holds the records and publishes the releases, for catalogues of data."),
+    click.option("--purpose", help="What the releases are for."),
+    click.option("--region", "about_region", metavar="TEXT", help="Which part of the world they are about."),
+    click.option("--contact", help="Whom to ask about them: an address of mail or of a page."),
+    click.option("--license", "licence", metavar="SPDX", help="Under which licence they may be used, e.g. CC-BY-4.0."),
+]
+PUBLICATION = {
+    "curator": "curator", "purpose": "purpose", "region": "about_region", "contact": "contact", "license": "licence",
+}  # fmt: skip
+"""The fields of a study's publication, with the flags that say them."""
+
+
 def _with(options: list[Any]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -103,6 +116,8 @@ part_options = _with(_PARTS)
 """Which periods, and by which groups."""
 time_options = _with(_TIMES)
 """Flags about periods and groups that a study has."""
+publication_options = _with(_PUBLICATION)
+"""Flags about who publishes releases, and what for."""
 study_option = _with(_STUDY)
 """``--study``."""
 data_options = _with(_DATA)
@@ -202,6 +217,9 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
             flags[name] = from_study(str(flags[name]), folder)
     if flags.get("ledger") is not None:
         spec["ledger"] = flags["ledger"]
+    told = {field: flags[flag] for field, flag in PUBLICATION.items() if flags.get(flag)}
+    if told:
+        spec["publication"] = {**spec.get("publication", {}), **told}
     _data(spec, flags)
     if flags.get("space") is not None:
         spec["space"] = with_tables(_space_spec(flags["space"]))

@@ -173,6 +173,35 @@ class ReleaseFile(StatementPart, frozen=True, kw_only=True):
     sha256: str
 
 
+class Publication(StatementPart, frozen=True, kw_only=True):
+    """Who publishes the release and what for, as the study's ``[publication]`` says; a catalogue of data asks for it.
+
+    >>> Publication(curator="City of Example", purpose="planning of buses").region
+    ''
+    """
+
+    title: Annotated[str, Meta(description="What the release is called, where not by its question.")] = ""
+    curator: Annotated[str, Meta(description="Who holds the records and publishes the release.")] = ""
+    purpose: Annotated[str, Meta(description="What the release is for.")] = ""
+    region: Annotated[str, Meta(description="Which part of the world it is about.")] = ""
+    contact: Annotated[str, Meta(description="Whom to ask: an address of mail or of a page.")] = ""
+    license: Annotated[str, Meta(description="Under which licence it may be used, e.g. CC-BY-4.0.")] = ""
+    url: Annotated[str, Meta(description="Where it is published.")] = ""
+    date: Annotated[str, Meta(description="When it was published, e.g. 2026-11-18.")] = ""
+
+
+class Claim(StatementPart, frozen=True, kw_only=True, omit_defaults=False):
+    """What whoever evaluates a claim of differential privacy asks for (NIST SP 800-226), beside the numbers."""
+
+    unit: Annotated[str, Meta(description="The unit of privacy: whose data may change between neighbours.")]
+    parameters: Annotated[list[str], Meta(description="The parameters of the guarantee, in words.")]
+    trust: Annotated[str, Meta(description="The trust model.")]
+    actors: Annotated[list[str], Meta(description="Who takes part, and what they are trusted with.")]
+    side_channels: Annotated[list[str], Meta(description="What else could tell something, and what was done.")]
+    preprocessing: Annotated[list[str], Meta(description="What was done to records before noise was added.")]
+    bias: Annotated[list[str], Meta(description="How values differ from the truth apart from noise.")]
+
+
 class WorstCase(StatementPart, frozen=True, kw_only=True, omit_defaults=False):
     """What holds if all data of one person were different."""
 
@@ -237,6 +266,8 @@ class Statement(StatementPart, frozen=True, kw_only=True, omit_defaults=False):
     parameters: Annotated[Json, Meta(description="The public parameters that the guarantee depends on.")]
     space_digest: str
     space: Annotated[Json | None, Meta(description="What makes the space again, where that is short.")]
+    claim: Annotated[Claim | None, Meta(description="What NIST SP 800-226 asks of a claim; since version 2.")] = None
+    publication: Annotated[Publication | None, Meta(description="Who publishes it; since version 2.")] = None
     files: Annotated[list[ReleaseFile], Meta(description="All other files of the release, with their digests.")] = []
     digest: Annotated[str, Meta(description="The digest of everything else in the statement.")] = ""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from barrow.numerics.places import Places
@@ -82,3 +84,15 @@ def earth_places(space: Earth) -> Places:
 def hexagon_places(space: Hexagons) -> Places:
     """The hexagons."""
     return Places.polygons(space.rings)
+
+
+@ByDistance
+def cell_names(space: Space) -> tuple[str, Sequence[str]] | None:
+    """What the world calls the cells of a space: the name of the system, and one name for each item; None for most."""
+    return None
+
+
+@cell_names.register
+def hexagon_names(space: Hexagons) -> tuple[str, Sequence[str]]:
+    """Indexes of H3."""
+    return "h3", space.labels

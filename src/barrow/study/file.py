@@ -21,6 +21,7 @@ from barrow.engines import table_names, with_tables
 from barrow.errors import ParameterError, nearest_name, path_text, plain_file, plain_table
 from barrow.numerics import exact_text
 from barrow.promises import Grouping, Model, Promise, UserLevel
+from barrow.questions.statement import Publication
 from barrow.registry import usable
 from barrow.spaces import cell_key, parse_spec, space_from_spec
 from barrow.study.arguments import from_here, from_study
@@ -108,12 +109,13 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     promise: list[PromiseTable] = msgspec.field(default_factory=list)
     question: list[dict[str, Any]] = msgspec.field(default_factory=list)
     privacy: PrivacyTable = msgspec.field(default_factory=PrivacyTable)
+    publication: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
 _KEYS = sorted(
     {
         name
-        for table in (StudyFile, DataTable, GroupTable, PromiseTable, PrivacyTable)
+        for table in (StudyFile, DataTable, GroupTable, PromiseTable, PrivacyTable, Publication)
         for name in table.__struct_fields__
     }
 )
@@ -170,6 +172,7 @@ def study_from_spec(
         groups=[Grouping(row.name, row.column, row.sizes, row.labels, floats(row.distance)) for row in result.group],
         periods=result.periods,
         composition=result.composition,
+        publication=result.publication,
         user_level=None
         if result.privacy.user_epsilon is None
         else UserLevel(
@@ -318,6 +321,7 @@ def spec_of(study: Study, folder: str | os.PathLike[str] | None = None) -> dict[
         "missing": study.missing,
         "space": study.space.to_spec(),
         "privacy": privacy or None,
+        "publication": None if study.publication is None else msgspec.to_builtins(study.publication),
         "group": [grouping.to_spec() for grouping in study.groups] or None,
         "promise": [promise_table(promise) for promise in study.promises] or None,
         "question": [question.to_spec() for question in study.requests] or None,

@@ -23,6 +23,7 @@ from barrow.questions.releasing import error_after, summary
 from barrow.questions.statement import AboutFacts, GroupFacts, SoFar, Statement
 from barrow.spaces import Space
 from barrow.study.about import About, breakdown_of
+from barrow.study.claim import claim_of
 from barrow.study.data import Data
 from barrow.study.study import Study
 
@@ -273,8 +274,9 @@ def with_parts(
     facts = structs.replace(periods, grouping="" if about.people_of is None else about.people_of.name, groups=groups)
     stated, own = parts.stated, statement.error_after
     error = stated.error if own is None else own.about
-    return structs.replace(
+    whole = structs.replace(
         statement,
         answer=structs.replace(stated.facts(), about=facts),
         error=error if math.isfinite(error) else None,
     )
+    return structs.replace(whole, claim=claim_of(whole))

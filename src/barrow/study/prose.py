@@ -8,13 +8,7 @@ from barrow.numerics.exact import at_most, near
 from barrow.promises import Model, percent_up
 from barrow.questions import Mean, Question, question_kinds
 from barrow.questions.statement import Statement
-
-_OUTSIDE = {
-    "error": "a record outside the space would have stopped the release",
-    "default": "records outside the space counted as the public default item",
-    "nearest": "records outside the space were moved to its nearest point",
-    "elsewhere": "records outside the space counted as one public item, 'elsewhere'",
-}
+from barrow.study.claim import OUTSIDE_WORDS, claim_lines
 
 
 _COLLECTED = {
@@ -82,8 +76,27 @@ def statement_text(statement: Statement) -> str:
         if approved := statement.ledger.approved:
             names = ", ".join(row.by for row in approved)
             lines.append(f"Approved by {names} (proposal {approved[0].proposal}); the ledger holds their signatures.")
+    if published := _published_line(statement):
+        lines.append(published)
     lines.append(f"Made by {statement.library}.")
+    if statement.claim is not None:
+        lines += ["", *claim_lines(statement.claim)]
     return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
+
+
+def _published_line(statement: Statement) -> str:
+    """Who publishes it, and what for."""
+    told = statement.publication
+    if told is None:
+        return ""
+    parts = [
+        f"Published{f' by {told.curator}' if told.curator else ''}{f' on {told.date}' if told.date else ''}",
+        *([f"for {told.purpose.rstrip('.')}"] if told.purpose else []),
+        *([f"about {told.region}"] if told.region else []),
+        *([f"licence {told.license}"] if told.license else []),
+        *([f"questions to {told.contact}"] if told.contact else []),
+    ]
+    return "; ".join(parts) + "." if len(parts) > 1 or parts[0] != "Published" else ""
 
 
 def _read_steps(statement: Statement) -> list[str]:
@@ -141,7 +154,7 @@ def explain(statement: Statement) -> str:
     >>> explain(make_statement(study, study.plan("mean"))).splitlines()[0]
     '1. The records were snapped to the public space; only integer counts left the engine.'
     """
-    note = "" if statement.outside == "error" else f" ({_OUTSIDE[statement.outside]})"
+    note = "" if statement.outside == "error" else f" ({OUTSIDE_WORDS[statement.outside]})"
     entry, kind, reports = statement.ledger, kind_of(statement), bool(statement.conditions)
     steps = [
         *(

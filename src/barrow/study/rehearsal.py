@@ -16,6 +16,7 @@ from barrow.questions import Answer
 from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement
 from barrow.spaces import Line
+from barrow.study.formats import format_files
 from barrow.study.outputs import value_files
 from barrow.study.prose import statement_text
 from barrow.study.statement import make_statement, write_statement
@@ -50,6 +51,7 @@ def rehearse(renderers: Iterable[Renderer], folder: Path | None = None) -> None:
         statement = make_statement(study, plan)
         for render in renderers:
             render(statement, tables, plan)
+        format_files(statement, tables, {f"{name}.csv": b"" for name in tables})
         write_statement(statement)
         statement_text(statement)
     except Exception as error:

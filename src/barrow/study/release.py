@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ from barrow.questions.statement import LedgerEntry, ReleaseFile
 from barrow.study.about import ALL, About
 from barrow.study.bars import bars
 from barrow.study.data import Data
+from barrow.study.formats import format_files
+from barrow.study.geoparquet import cells_file
 from barrow.study.outputs import Stage, digest_of, value_files
 from barrow.study.parts import CellReader, PartsDraw, ReleaseParts, Series, totals_so_far, with_parts
 from barrow.study.prose import statement_text
@@ -320,18 +323,22 @@ def _draw(
     reservation.take()
     result = _noisy(job, statistics)
     files = value_files(result.tables, mapped=on_map(plan), folder=job.stage.folder)
+    if on_map(plan):
+        files |= cells_file(result.tables["values"], plan.terms.space, job.stage.folder)
     place = study.ledger if study.ledger is not None or job.ledger.file is None else str(job.ledger.file)
     place = None if place is None else study.written(place)
     statement = make_statement(
         study, plan, entry=_entry(job, place, reservation.seq),
         parameters=dict(job.parameters), summary=result.summary,
         conditions=() if job.reports is None else job.reports.conditions, own=result.own,
+        date=datetime.now(UTC).date().isoformat(),
     )  # fmt: skip
     if job.parts is not None and not job.parts.about.whole:
         statement = with_parts(statement, study, job.parts, totals_so_far(study, job.ledger))
     tables = result.tables
     for render in renderers:
         files |= render(statement, tables, plan if job.parts is None else job.parts.worst)
+    files |= format_files(statement, tables, files)
     listed = [ReleaseFile(name=name, sha256=hashlib.sha256(content).hexdigest()) for name, content in files.items()]
     statement = structs.replace(statement, files=listed)
     statement = structs.replace(statement, digest=statement_digest(statement))

@@ -21,6 +21,7 @@ from barrow.questions.releasing import HeldItems, held_by_each
 from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement
 from barrow.spaces import Space
 from barrow.spaces.covariates import caveat
+from barrow.study.claim import claim_of
 from barrow.study.prose import kind_of
 from barrow.study.statement import make_statement, space_of, worst_case
 from barrow.study.study import Study
@@ -29,7 +30,7 @@ CHECKED = frozenset(
     (
         "statement", "kind", "answer", "dataset", "people", "model", "alpha", "price", "delta", "unit", "diameter",
         "snapping", "protected", "worst_case", "not_hidden", "missing_people", "outside", "records", "definition",
-        "theorem", "guarantee", "space_digest", "space", "files", "digest",
+        "theorem", "guarantee", "space_digest", "space", "claim", "files", "digest",
     )
 )  # fmt: skip
 """The fields of which no single one can be changed unnoticed, without any ledger."""
@@ -142,6 +143,7 @@ def contradictions(statement: Statement) -> list[str]:
     event, space = event_from_json(statement.event), space_of(statement)
     guarantee = price(event)
     expected: Json = {"event": event.to_json(), **_from_numbers(told, guarantee)}
+    expected["claim"] = None if statement.statement == 1 else claim_of(statement)
     wrong = ["space"] if space is None and statement.space is not None and not _names_files(statement.space) else []
     if space is not None:
         plan = _plan(statement, told, event, guarantee, space)

@@ -193,7 +193,7 @@ class Release(Displayed):
         return features(self.rows(), self.space)
 
     def __str__(self) -> str:
-        return "\n".join([self.text, "", *self.summary])
+        return "\n".join([self.text.partition("\n\n")[0], "", *self.summary])  # the claim in full is in statement.txt
 
     def _repr_html_(self) -> str:
         shown = self.rows()[:20]

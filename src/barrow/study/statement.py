@@ -26,6 +26,7 @@ from barrow.questions.statement import (
     Outside,
     OwnFacts,
     PromiseFacts,
+    Publication,
     ReleaseApproval,
     Statement,
     WorstCase,
@@ -33,6 +34,7 @@ from barrow.questions.statement import (
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
 from barrow.spaces.augmented import has_outside
+from barrow.study.claim import claim_of
 from barrow.study.study import Study
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
 STATEMENT_VERSION = 2
 """Grows with every change of fields or words; statements of every version stay readable."""
+_SINCE_2 = ("claim", "publication")
 _LONGEST_SPACE = 20_000
 
 
@@ -52,6 +55,7 @@ def make_statement(
     summary: Sequence[str] = (),
     conditions: Sequence[str] = (),
     own: OwnError | None = None,
+    date: str = "",
 ) -> Statement:
     """The statement of what a plan would release, or has released: public numbers only.
 
@@ -63,6 +67,7 @@ def make_statement(
         summary: The released values in a few lines.
         conditions: What the guarantee rests on beside mathematics; the words say "it holds if".
         own: How far off the release is by itself, where that is known.
+        date: The day on which it is published, if the study does not say it.
 
     >>> study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
     >>> statement = make_statement(study, study.plan("mean"))
@@ -73,7 +78,8 @@ def make_statement(
     unread = "elsewhere" if has_outside(space) else "error"
     outside = unread if study.data is None else study.data.outside
     error = plan.error if own is None else own.about
-    return Statement(
+    published = study.publication or Publication()
+    statement = Statement(
         statement=STATEMENT_VERSION,
         library=f"barrow {__version__}",
         kind=plan.question.kind,
@@ -109,7 +115,9 @@ def make_statement(
         parameters={} if parameters is None else parameters,
         space_digest=space.digest,
         space=_small(space),
+        publication=published if published.date else structs.replace(published, date=date),
     )
+    return structs.replace(statement, claim=claim_of(statement))
 
 
 def _small(space: Space) -> Json | None:
@@ -171,12 +179,18 @@ def worst_case(guarantee: Guarantee) -> WorstCase:
 
 def statement_digest(statement: Statement) -> str:
     """The digest of a whole statement, which it holds itself: a change by accident shows without any ledger."""
-    return digest_of(msgspec.json.decode(msgspec.json.encode(structs.replace(statement, digest=""))))
+    return digest_of(_plain(structs.replace(statement, digest="")))
 
 
 def write_statement(statement: Statement) -> bytes:
     """``statement.json``: the one form in which a statement is written."""
-    return msgspec.json.format(msgspec.json.encode(statement), indent=2)
+    return msgspec.json.format(msgspec.json.encode(_plain(statement)), indent=2)
+
+
+def _plain(statement: Statement) -> Json:
+    """The statement as its version writes it."""
+    plain: Json = msgspec.json.decode(msgspec.json.encode(statement))
+    return {name: value for name, value in plain.items() if statement.statement > 1 or name not in _SINCE_2}
 
 
 def parse_statement(content: bytes, what: str = "This") -> Statement:
@@ -192,7 +206,10 @@ def parse_statement(content: bytes, what: str = "This") -> Statement:
     try:
         version = msgspec.json.decode(content, type=_Versioned).statement
         if 1 <= version <= STATEMENT_VERSION:
-            return msgspec.json.decode(content, type=Statement)
+            statement = msgspec.json.decode(content, type=Statement)
+            if any((getattr(statement, name) is None) != (version == 1) for name in _SINCE_2):
+                raise msgspec.ValidationError(f"its fields are not those of version {version}")
+            return statement
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise ParameterError(
             f"{what} is not a statement: {str(error)[:200]}.",

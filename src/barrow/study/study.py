@@ -19,6 +19,7 @@ from barrow.promises.definitions import positive, probability, to_model
 from barrow.promises.policy import PromiseLike
 from barrow.questions import Question, to_question
 from barrow.questions.question import QUESTIONS, host_of, public_items
+from barrow.questions.statement import Publication
 from barrow.spaces import Space
 from barrow.spaces.augmented import with_no_records
 from barrow.study.about import (
@@ -52,6 +53,7 @@ from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.hidden import check_asked, check_hidden, hidden_groups
 from barrow.study.per_person import TIMED
+from barrow.study.publication import publication_of
 
 if TYPE_CHECKING:
     from barrow.ledger import Budget, Ledger
@@ -90,6 +92,7 @@ class Study(Displayed):
         groups: Groupings by which questions may be answered: public ones of people, hidden ones of records.
         periods: For how many periods promises about every period, or about all data, must last.
         composition: How releases add up at promises: ``"additive"``, or ``"quadrature"`` for a series of Gaussian ones.
+        publication: Who publishes its releases, and what for, as catalogues of data ask for it.
         folder: Where its file is: statements name records and ledger as seen from there; as they are by default.
 
     >>> from barrow.spaces import Line
@@ -116,6 +119,7 @@ class Study(Displayed):
     groups: tuple[Grouping, ...]
     periods: int | None
     composition: str
+    publication: Publication | None
 
     def __init__(
         self,
@@ -138,6 +142,7 @@ class Study(Displayed):
         groups: Sequence[Grouping] = (),
         periods: int | None = None,
         composition: str = "additive",
+        publication: Publication | Mapping[str, Any] | None = None,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
         def put(name: str, value: Any) -> None:
@@ -183,6 +188,7 @@ class Study(Displayed):
         put("groups", groupings_of(groups, self.users))
         put("periods", planned_periods(periods))
         put("composition", checked_composition(composition, self.promises, self.delta, self.model))
+        put("publication", publication_of(publication))
         check_parts(self.model, self.calendar, self.groups, self.requests, self.periods)
         if any(one.hidden for one in self.groups) or any(promise.another_group for promise in self.promises):
             check_hidden(self)
@@ -512,6 +518,7 @@ class Study(Displayed):
             "groups": self.groups,
             "periods": self.periods,
             "composition": self.composition,
+            "publication": self.publication,
             "folder": self.folder,
         }
 

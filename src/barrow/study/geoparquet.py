@@ -1,0 +1,89 @@
+"""Released places as GeoParquet 1.1: one polygon for each cell, for tools that read maps from tables."""
+
+from __future__ import annotations
+
+import errno
+import json
+import struct
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from barrow.numerics.places import Floats, Places
+from barrow.questions.answer import Rows
+from barrow.questions.value_tables import places_of
+from barrow.spaces import Space
+from barrow.spaces.shapes import cell_names, cell_places
+from barrow.study.outputs import columns_of
+
+FILE = "cells.geoparquet"
+_VERSION = "1.1.0"
+
+
+def cells_file(rows: Rows, space: Space, folder: Path | None = None) -> dict[str, bytes]:
+    """The rows with a polygon each (WKB, longitude and latitude), by the name of their file; nothing for points."""
+    import duckdb
+
+    where = space.records_space
+    places = _places(rows, where)
+    if places.corners is None:
+        return {}
+    shapes = polygons(places.corners)
+    columns = columns_of(rows)
+    names = cell_names(where)
+    if names is not None and len(rows) % len(names[1]) == 0:
+        columns[names[0]] = np.array(list(names[1]) * (len(rows) // len(names[1])), dtype=object)
+    columns["geometry"] = np.array(shapes, dtype=object)
+    lat, lon = places.corners[..., 0], places.corners[..., 1]
+    column = {
+        "encoding": "WKB", "geometry_types": ["Polygon"], "orientation": "counterclockwise",
+        "bbox": [float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())],
+    }  # fmt: skip
+    metadata = json.dumps({"version": _VERSION, "primary_column": "geometry", "columns": {"geometry": column}})
+    with tempfile.TemporaryDirectory(dir=folder) as held, duckdb.cursor() as connection:
+        file = Path(held) / FILE
+        quoted, geo = (str(text).replace("'", "''") for text in (file, metadata))
+        connection.register("cells", columns)
+        try:
+            how = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{geo: '{geo}'}}"
+            connection.execute(f"COPY (SELECT * FROM cells) TO '{quoted}' ({how})")  # noqa: S608
+        except duckdb.IOException:  # the disk, not the values
+            raise OSError(errno.EIO, "The values cannot be written") from None
+        except duckdb.OutOfMemoryException:
+            raise MemoryError from None
+        return {FILE: file.read_bytes()}
+
+
+def polygons(corners: Floats) -> list[bytes]:
+    """Rings of (latitude, longitude) as polygons in well-known binary, closed and turning to the left.
+
+    >>> len(polygons(np.array([[[0.0, 0.0], [0.0, 1.0], [1.0, 1.0]]]))[0])  # four points of 16 bytes, and 13 before
+    77
+    """
+    rings = corners[..., ::-1]
+    later = np.roll(rings, -1, axis=1)
+    area = (rings[..., 0] * later[..., 1] - later[..., 0] * rings[..., 1]).sum(axis=1)
+    rings = np.where(area[:, None, None] < 0, rings[:, ::-1], rings)
+    repeated = (rings == np.roll(rings, 1, axis=1)).all(axis=2)
+    repeated[:, 0] &= False
+    closed = np.concatenate([rings, rings[:, :1]], axis=1).astype("<f8")
+    if not repeated.any():
+        head, size = struct.pack("<BIII", 1, 3, 1, closed.shape[1]), closed.shape[1] * 16
+        content = closed.tobytes()
+        return [head + content[start : start + size] for start in range(0, len(content), size)]
+    result = []
+    for ring, double in zip(closed, repeated, strict=True):
+        kept = ring[np.append(~double, True)]
+        result.append(struct.pack("<BIII", 1, 3, 1, len(kept)) + kept.tobytes())
+    return result
+
+
+def _places(rows: Rows, where: Space) -> Places:
+    """The cells of the rows: of every item once, or once for each group and period."""
+    cells = cell_places(where)
+    if cells is None or len(rows) % len(cells):
+        return places_of(rows, getattr(where, "box", None))
+    times = len(rows) // len(cells)
+    corners = None if cells.corners is None else np.tile(cells.corners, (times, 1, 1))
+    return Places(np.tile(cells.lat, times), np.tile(cells.lon, times), corners)
