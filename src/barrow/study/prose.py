@@ -10,7 +10,6 @@ from barrow.questions import Mean, Question, question_kinds
 from barrow.questions.statement import Statement
 from barrow.study.claim import OUTSIDE_WORDS, claim_lines
 
-
 _COLLECTED = {
     Model.LOCAL: "Every person's client added noise to their own answer before it left.",
     Model.SHUFFLE: "Every person's client randomised their own items; messages were mixed before anybody opened them.",
