@@ -24,11 +24,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--cpu-seconds", type=float, metavar="N", help="leave out the tests for which no CPU time is left")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Tests read how often they repeat something when they are imported: ``tests.thorough.often``."""
     config.addinivalue_line("markers", "thorough: says more of the same, and runs with --thorough only")
     if config.getoption("--thorough"):
         os.environ["BARROW_THOROUGH"] = "1"
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None:
+        reporter._tw.fullwidth = reporter._tw.fullwidth  # pytest's own lines stay as they are
+    os.environ["COLUMNS"] = "1000"  # sentences are looked for whole; tests/cli/test_columns.py has a real terminal
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -92,7 +92,7 @@ def test_fewer_people_are_refused_or_said_to_be_weaker(barrow, place):
 
 def test_a_local_study_is_planned_too(barrow, place):
     make(place, "shuffle")
-    code, out, _ = barrow("plan")
+    code, out, _ = barrow("plan", "--verbose")
     assert code == 0
     assert "α₀" in out
     assert json.loads(barrow("plan", "--model", "local", "--json")[1])["model"] == "local"

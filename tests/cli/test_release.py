@@ -58,8 +58,17 @@ def test_from_a_file_to_a_verified_statement(barrow, study, tmp_path):
     make_ledger(study)
     code, out, err = barrow("release", "--out", "o")
     assert (code, err) == (0, "")
-    for words in ("We released", "Not hidden", f"{USERS} people", "Wrote o:", "barrow verify o"):
+    for words in (
+        "We released",
+        f"{USERS} people",
+        "Wrote o (7 files)",
+        "barrow verify o",
+        'promise "all, anywhere, 1"',
+    ):
         assert words in out
+    again = barrow("release", "--out", "o", "--verbose")[1]
+    assert "Not hidden" in again
+    assert "statement.json, statement.txt" in again
     code, out, _ = barrow("verify", "o", "--ledger", "ages.ledger")
     assert code == 0
     assert "✗" not in out
@@ -108,7 +117,7 @@ def test_all_questions_are_released_and_none_twice(barrow, tmp_path, monkeypatch
     assert ("Wrote" in out, "nothing was drawn, nothing spent" in out) == (False, True)
     several = barrow("release")[1]  # a screen holds them: what it is and what can be learnt, not each whole statement
     assert several.count("A 50 % guess about one person can become at most") == 2
-    assert "Not hidden" in out
+    assert "Not hidden" in barrow("release", "curve", "--verbose")[1]
     assert "Not hidden" not in several
     shown = barrow("ledger", "show", "ages.ledger")[1]
     assert "all data by 5 years" in shown

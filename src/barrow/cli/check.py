@@ -26,7 +26,8 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
 
     \b
     Example:
-      barrow check visits.csv --user uid --item lat --item lon --space 'earth(cell=10)'
+      barrow check visits.csv --user uid --item lat --item lon \\
+        --space 'earth(cell=10)'
     """  # noqa: D301  (click reads the backspace)
     file, folders = split_words(words, file, flags)
     if folders and flags.get("source") is None:

@@ -11,10 +11,10 @@ from rich.table import Table
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.screen import Screen
-from barrow.cli.terminal import echo
+from barrow.cli.terminal import echo, echo_alarm
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
-from barrow.promises import Policy, Promise, describe_distance, odds_sentence, odds_upper, percent_up
+from barrow.promises import CAP, Policy, Promise, alarm, describe_distance, odds_sentence, odds_upper, percent_up
 from barrow.spaces import Space, parse_space, units_of
 from barrow.study import Study, read_study, write_study
 
@@ -46,7 +46,8 @@ def choose(
     \b
     Example:
       barrow choose --space earth --delta 1e-12 \\
-        --promise "1 day of 30, 1000 mi, eps 0.2" --promise "all, 100 mi, eps 0.2" --save study.toml
+        --promise "1 day of 30, 1000 mi, eps 0.2" \\
+        --promise "all, 100 mi, eps 0.2" --save study.toml
     """  # noqa: D301  (click reads the backspace)
     if not promises or space_text is None:
         if as_json or quiet or not sys.stdin.isatty():
@@ -123,8 +124,10 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
         f"Worst case: everything moved as far as possible: ε = {policy.worst_epsilon:.3g}. "
         f"{odds_sentence(policy.worst_epsilon, float_up(policy.delta))}"
     )
-    if policy.worst_epsilon > 1:
-        console.print('Add --promise "all, anywhere, 1" to cap this.')
+    if problem := alarm(policy.worst_epsilon, float_up(policy.delta)):
+        echo_alarm(problem)
+    elif policy.worst_epsilon > 1:
+        console.print(f'Add --promise "{CAP}" to cap this.')
     if save:
         console.print(f"Wrote {save}.")
 

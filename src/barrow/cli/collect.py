@@ -82,8 +82,10 @@ def init(
 
     \b
     Example:
-      barrow collect init study.toml --question mood --address https://reports.example.org
-      barrow collect init study.toml --address … --shuffler … --public analyser-….public --public shuffler-….public
+      barrow collect init study.toml --question mood \\
+        --address https://reports.example.org
+      barrow collect init study.toml --address … --shuffler … \\
+        --public analyser-….public --public shuffler-….public
     """  # noqa: D301  (click reads the backspace)
     study = make_study(study_file)
     shuffled = study.model.value == "shuffle"
@@ -264,8 +266,10 @@ def analyse(
 
     \b
     Example:
-      barrow collect analyse card.json march.batch --ledger moods.ledger --out march
-      barrow collect analyse card.json --store reports.db --ledger moods.ledger --out march
+      barrow collect analyse card.json march.batch \\
+        --ledger moods.ledger --out march
+      barrow collect analyse card.json --store reports.db \\
+        --ledger moods.ledger --out march
     """  # noqa: D301  (click reads the backspace)
     result = _card(card_file)
     if (store is None) != result.shuffled or (batch is None) == result.shuffled:

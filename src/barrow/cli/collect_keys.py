@@ -31,7 +31,7 @@ def keys(role: str, keys: str, as_json: bool, quiet: bool) -> None:
     \b
     Example:
       barrow collect keys --role shuffler
-      barrow collect init study.toml --public shuffler-0123456789abcdef.public …   (elsewhere)
+      barrow collect init study.toml --public shuffler-0123456789abcdef.public
     """  # noqa: D301  (click reads the backspace)
     make_folder(Path(keys), 0o700)
     private, public = make_keys(keys, role)

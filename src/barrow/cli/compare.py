@@ -8,8 +8,8 @@ import click
 
 from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
-from barrow.cli.study_options import asking_options, output_options, study_and_questions
-from barrow.cli.terminal import echo, echo_json
+from barrow.cli.study_options import asking_options, output_options, study_and_questions, verbose_option
+from barrow.cli.terminal import echo, echo_alarm, echo_json
 from barrow.questions import Question
 from barrow.render.report.plans import comparison_report
 from barrow.study import Study
@@ -25,11 +25,13 @@ from barrow.study.models import compare_models
 )
 @click.option("--models", is_flag=True, help="All four models side by side, and who must be trusted in each.")
 @click.option("--reference", help="uniform, rough, zipf or mixed: where decoded errors are predicted.")
+@verbose_option
 @page_options
 @output_options
 def compare(
     words: tuple[str, ...],
     file: str | None,
+    verbose: bool,
     html: str | None,
     opened: bool,
     as_json: bool,
@@ -50,7 +52,8 @@ def compare(
     Example:
       barrow compare
       barrow compare --models
-      barrow compare --space 'clustered(shape=[10, 10], r=0.05)' --question histogram --users 10000 --held 1000 \\
+      barrow compare --space 'clustered(shape=[10, 10], r=0.05)' \\
+        --question histogram --users 10000 --held 1000 \\
         --alpha 25 --delta 1e-9 --eps 1.25
     """  # noqa: D301  (click reads the backspace)
     study, questions, _ = study_and_questions(words, file, flags)
@@ -71,11 +74,16 @@ def compare(
             continue
         if len(results) > 1:
             echo(f"── {question.label}")
-        echo(str(one))
+        for line in one.lines(verbose=verbose):
+            echo_alarm(line) if line == one.alarm else echo(line)
     if not quiet:
         if wrote is not None:
             echo(f"\nWrote {wrote}.")
-        echo("\nNothing was read and nothing was spent. Next: barrow plan")
+        echo(f"\nNothing was read and nothing was spent{_more(verbose)}. Next: barrow plan")
+
+
+def _more(verbose: bool) -> str:
+    return "" if verbose else " (--verbose says what the others do, and what cannot answer)"
 
 
 def _models(study: Study, questions: list[Question], held: int | None, as_json: bool, quiet: bool) -> None:

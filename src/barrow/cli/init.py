@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +25,12 @@ from barrow.cli.study_options import (
     time_options,
     with_numbers,
 )
+from barrow.cli.terminal import echo, echo_alarm
 from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError, clean
 from barrow.ledger import Ledger
+from barrow.numerics import float_up
+from barrow.promises import CAP, Model, alarm
 from barrow.questions.question import is_resolved
 from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
 from barrow.study import Study
@@ -77,9 +82,11 @@ def init(
 
     \b
     Example:
-      barrow init visits.parquet --user uid --item lat --item lon --users 1083 --dataset visits \\
+      barrow init visits.parquet --user uid --item lat --item lon \\
+        --users 1083 --dataset visits \\
         --space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=0.2)' \\
-        --promise "1 day of 30, 10 km, 0.5" --question "density(bandwidth='1 km')"
+        --promise "1 day of 30, 10 km, 0.5" --promise "all, anywhere, 1" \\
+        --question "density(bandwidth='1 km')"
     """  # noqa: D301  (click reads the backspace)
     if Path(file).exists():
         raise ParameterError(
@@ -105,7 +112,7 @@ def init(
         study.data.validate(study.space)
     state = Ledger.join(place, study, anchor=anchor, approval=approval)
     study.write(file)
-    told = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
+    told: dict[str, Any] = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
     told |= {"releases": releases, "composition": study.composition}
     grids = None if study.grids is None else study.grids.to_json()
     lines = [] if study.grids is None else list(study.grids.lines())
@@ -116,7 +123,24 @@ def init(
     release = "barrow release" + ("" if study.calendar is None else " --period last")
     then = f"barrow propose, then {release} when it is approved" if state.governed else release
     lines.append(f"Next: barrow plan, then {then}")
-    tell(as_json, quiet, {**told, "budget": state.budget.to_json(), "grids": grids}, file, *lines)
+    problem = _alarm(study)
+    told |= {"budget": state.budget.to_json(), "grids": grids, "alarm": problem}
+    tell(as_json, quiet, told, file, *lines)
+    if problem and not (as_json or quiet):
+        echo_alarm(problem)
+        echo(f'Nothing is spent yet: to add that promise, remove {file} and {place}, and type --promise "{CAP}" too.')
+
+
+def _alarm(study: Study) -> str | None:
+    """What must be said of the worst case of all questions of the study together."""
+    delta = float_up(study.delta)
+    if study.model is not Model.CENTRAL or alarm(float_up(study.alpha), delta) is None:
+        return None  # whatever is asked
+    total = 0.0
+    for question in study.questions:
+        with suppress(ParameterError):  # barrow plan says what is wrong
+            total = math.nextafter(total + study.plan(question).worst_epsilon, math.inf)
+    return alarm(total, delta)
 
 
 def _with_cells(space: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
 from barrow.cli.screen import Screen
-from barrow.cli.study_options import output_options
-from barrow.cli.terminal import echo, echo_json
+from barrow.cli.study_options import output_options, verbose_option
+from barrow.cli.terminal import columns, echo, echo_json, echo_raw, fitting
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, ChainHead, Ledger, PromiseLimit, Promises, price_together
+from barrow.ledger import Budget, ChainHead, Ledger, Overview, PromiseLimit, Promises, price_together
 from barrow.ledger.published import FILE
 from barrow.numerics import exact, exact_text, float_up
 from barrow.promises import DiscreteEmd, Emd, UserLevel
@@ -27,6 +26,8 @@ from barrow.render.report.plans import ledger_report
 from barrow.study import read_study
 
 _FILE = click.argument("file")
+_LEFT_OUT = ("folder", "key", "who", "δ", "paid by", "left")
+"""Columns of the table that are left out where there is no room, in this order."""
 
 
 @click.group()
@@ -100,10 +101,12 @@ def init(
 @click.option("--who", is_flag=True, help="Show what each analyst spent.")
 @click.option("--by-question", is_flag=True, help="Show what each question cost.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print one line for each payment, for spreadsheets.")
+@verbose_option
 @page_options
 @output_options
 def show(
     file: str,
+    verbose: bool,
     who: bool,
     by_question: bool,
     as_csv: bool,
@@ -119,7 +122,7 @@ def show(
     overview = Ledger.open(file).overview()
     wrote = write_page(lambda: _page(overview, file), html, opened, "ledger.html")
     if as_csv:
-        echo(overview.to_csv(), nl=False)
+        echo_raw(overview.to_csv(), nl=False)
         return
     if quiet and not as_json:
         for balance in overview.balances:
@@ -133,17 +136,26 @@ def show(
         echo(sentence)
     if who or by_question:
         return
-    table = Table(box=None, pad_edge=False)
-    for name in overview.columns:
-        table.add_column(name, justify="right" if name in "#αεδ" else "left", overflow="fold")
-    for row in overview.cells():
-        table.add_row(*row)
-    # Piped text is not folded at 80 columns: whoever reads it can fold it.
-    Screen(width=None if sys.stdout.isatty() else 240).print(table)
+    _print_table(overview, verbose)
     for sentence in overview.sentences():
         echo(sentence)
     if wrote is not None:
         echo(f"Wrote {wrote}.")
+
+
+def _print_table(overview: Overview, verbose: bool) -> None:
+    """One line for each payment, with the columns that fit; with ``--verbose`` all of them, however wide."""
+    names, rows = overview.columns, overview.cells()
+    some = list(range(len(names))) if verbose or not rows else fitting(names, rows, _LEFT_OUT, columns())
+    table = Table(box=None, pad_edge=False)
+    for i in some:
+        table.add_column(names[i], justify="right" if names[i][0] in "#αεδ" else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(row[i] for i in some))
+    Screen(width=10_000 if verbose else columns()).print(table)
+    if len(some) < len(names):
+        left_out = ", ".join(names[i] for i in range(len(names)) if i not in some)
+        echo(f"Left out here: {left_out} (--verbose shows all).")
 
 
 def _page(shown: Any, file: str) -> Any:
@@ -258,7 +270,7 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
     """
     text = json.dumps(Ledger.open(file).export(), indent=None if as_json else 1)
     if out is None:
-        echo(text)
+        echo_raw(text)
         return
     try:
         with out.open("x", encoding="utf-8") as target:

@@ -13,7 +13,7 @@ import msgspec
 
 from barrow.cli.main import tell
 from barrow.cli.study_options import make_study, output_options, study_option
-from barrow.cli.terminal import echo, echo_count
+from barrow.cli.terminal import echo, echo_count, echo_raw
 from barrow.errors import DataError, ParameterError, plain_file
 from barrow.local import LocalClient, Server, Survey, mix, read_batch
 from barrow.local.mixing import kinds_of
@@ -60,15 +60,15 @@ def randomise(
 
     \b
     Example:
-      barrow local randomise --study study.toml --memory me.json my_places.jsonl > report.json
+      barrow local randomise --memory me.json my_places.jsonl > report.json
     """  # noqa: D301  (click reads the backspace)
     client = LocalClient(_study(file), question, memory=memory)
     survey = client.survey
     records = columns_of(survey.study.space, _lines(items))
     if survey.shuffled:
-        echo("\n".join(client.messages(records, unknown=unknown)))
+        echo_raw("\n".join(client.messages(records, unknown=unknown)))
     else:
-        echo(client.report(records, unknown=unknown).to_text())
+        echo_raw(client.report(records, unknown=unknown).to_text())
     if not (as_json or quiet) and sys.stderr.isatty():
         for line in [*answer_lines(survey.plan), str(survey.guarantee)]:
             echo(line, err=True)

@@ -11,13 +11,19 @@ import click
 from barrow.cli.numbers import Whole
 from barrow.cli.report import page_options, write_page
 from barrow.cli.series import in_series, planned_parts
-from barrow.cli.study_options import asking_options, output_options, part_options, study_and_questions
-from barrow.cli.terminal import echo, echo_json
+from barrow.cli.study_options import (
+    asking_options,
+    output_options,
+    part_options,
+    study_and_questions,
+    verbose_option,
+)
+from barrow.cli.terminal import echo, echo_alarm, echo_json
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
 from barrow.promises import Model
 from barrow.questions import Question
-from barrow.questions.plan_text import answer_json
+from barrow.questions.plan_text import answer_json, brief_lines, worst_alarm
 from barrow.render.report.plans import plan_report
 from barrow.study import Data, Study
 from barrow.study.bars import bars
@@ -31,6 +37,7 @@ from barrow.study.parts import ReleaseParts
 @click.option("--periods", type=Whole(1, 10_000), help="Plan one release for each of so many periods, e.g. 12 months.")
 @click.option("--releases", type=Whole(1, 10_000), default=1, help="Plan so many releases under the same promises.")
 @click.option("--times", hidden=True)
+@verbose_option
 @page_options
 @output_options
 def plan(
@@ -41,6 +48,7 @@ def plan(
     periods: int | None,
     releases: int,
     times: str | None,
+    verbose: bool,
     html: str | None,
     opened: bool,
     as_json: bool,
@@ -55,8 +63,8 @@ def plan(
     Example:
       barrow plan
       barrow plan --periods 12
-      barrow plan --space 'line(low=0, high=100, step=1, unit="years")' --users 1083 \\
-        --promise "all, 5 years, 0.5" --question mean
+      barrow plan --space 'line(low=0, high=100, step=1, unit="years")' \\
+        --users 1083 --promise "all, 5 years, 0.5" --question mean
     """  # noqa: D301  (click reads the backspace)
     if times is not None:
         raise ParameterError(
@@ -84,7 +92,7 @@ def plan(
     for line in [] if study.grids is None or quiet else study.grids.lines():
         echo(line)
     for built in parts:
-        _show(study, built, quiet, several=len(parts) > 1)
+        _show(study, built, quiet, verbose, several=len(parts) > 1)
     if quiet:
         return
     for line in left:
@@ -97,7 +105,8 @@ def plan(
     if study.model is Model.AGGREGATED:
         echo("\nSuch surveys are planned by this version, and not collected yet.")
         command = "barrow compare --models"
-    echo(f"\nNo private value was read and nothing was spent. Next: {command}")
+    more = "" if verbose else " (barrow plan --verbose says more)"
+    echo(f"\nNo private value was read and nothing was spent{more}. Next: {command}")
 
 
 def _with_periods(study: Study, periods: int | None) -> Study:
@@ -120,7 +129,7 @@ def _told(study: Study, parts: Sequence[ReleaseParts], left: Sequence[str]) -> d
     return told[0] if len(told) == 1 else {"plans": told}
 
 
-def _show(study: Study, parts: ReleaseParts, quiet: bool, *, several: bool) -> None:
+def _show(study: Study, parts: ReleaseParts, quiet: bool, verbose: bool, *, several: bool) -> None:
     plan, grouping = parts.plan, parts.about.grouping
     name = plan.question.label if grouping is None else f"{plan.question.label} by {grouping.name}"
     if quiet:
@@ -128,7 +137,9 @@ def _show(study: Study, parts: ReleaseParts, quiet: bool, *, several: bool) -> N
         return
     if several:
         echo(f"── {name}")
-    echo(str(plan))
+    echo(str(plan) if verbose else "\n".join(brief_lines(plan)))
+    if problem := worst_alarm(plan):
+        echo_alarm(f"Alarm     {problem}")
     if parts.about.people_of is not None:
         unit = PERCENT if plan.question.traits.in_percent else plan.error_unit
         each = ", ".join(f"{label} {at_most(one.error, unit)}" for label, one in parts.plans.items())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,17 @@ import click
 import msgspec
 
 from barrow.cli.report import show_page
-from barrow.cli.study_options import asking_options, output_options, part_options, study_and_questions
-from barrow.cli.terminal import echo, echo_json
+from barrow.cli.study_options import (
+    asking_options,
+    output_options,
+    part_options,
+    strange_questions,
+    study_and_questions,
+    verbose_option,
+)
+from barrow.cli.terminal import echo, echo_alarm, echo_json, echo_raw
 from barrow.errors import ParameterError
-from barrow.promises import percent_up
+from barrow.promises import alarm, percent_up
 from barrow.study import Release, Study
 from barrow.study.about import About, release_folder
 from barrow.study.data import Data
@@ -21,8 +27,8 @@ from barrow.study.parts import Series
 from barrow.study.prose import kind_of
 from barrow.study.release import run_release
 
-_SHOWN = 3
-"""How many values of each release are shown, beside the first line, where there are several."""
+_SHOWN = 5
+"""How many values of each release are shown, beside the first line."""
 
 
 @click.command()
@@ -32,6 +38,7 @@ _SHOWN = 3
 @click.option("--open", "opened", is_flag=True, help="Open the report of the release in a browser.")
 @click.option("--key", help="Names this release; the same key is never paid or drawn twice.")
 @click.option("--counts", type=click.Path(), help="Rows of the SELECT of barrow sql, in place of records.")
+@verbose_option
 @part_options
 @click.option(
     "--pool",
@@ -46,6 +53,7 @@ def release(
     key: str | None,
     counts: str | None,
     opened: bool,
+    verbose: bool,
     period: str | None,
     by: tuple[str, ...],
     pool: str | None,
@@ -68,6 +76,9 @@ def release(
       barrow release --period 2026-01..2026-03 --pool records
     """  # noqa: D301  (click reads the backspace)
     study, questions, names = study_and_questions(words, file, flags)
+    if not (as_json or quiet):
+        for line in strange_questions(words, file, flags):
+            echo(line, err=True)
     if counts is not None:
         study = study.replace(data=(study.data or Data()).counted(counts))
     if not names and len(questions) > 1 and study.calendar is None:
@@ -88,11 +99,12 @@ def release(
         result, again = _released(series, about, folder if out is None else Path(out), key, quiet or as_json)
         done.append(result)
         if not as_json:
-            _show(result, again, quiet, several=len(wanted) > 1)
+            _show(result, again, quiet, verbose)
         if opened and result.report.is_file():
             show_page(result.report)
-    if len(wanted) > 1 and not (as_json or quiet):
-        echo("\nNext: open a report.html, barrow verify FOLDER, barrow explain FOLDER; statement.txt says it all")
+    if not (as_json or quiet):
+        place = str(done[0].folder) if len(done) == 1 else "FOLDER"
+        echo(f"\nNext: open {place}/report.html; barrow verify {place}; barrow explain {place}")
     if as_json:
         told = [_plain(result) for result in done]
         echo_json(told[0] if len(told) == 1 else {"releases": told})
@@ -128,31 +140,38 @@ def _plain(result: Release) -> dict[str, Any]:
     return {**msgspec.to_builtins(result.statement), "folder": str(result.folder), "values": rows}
 
 
-def _show(result: Release, again: bool, quiet: bool, *, several: bool) -> None:
+def _show(result: Release, again: bool, quiet: bool, verbose: bool) -> None:
     if quiet:
-        echo(str(result.folder))
+        echo_raw(str(result.folder))
         return
-    echo(_brief(result) if several else str(result))
+    echo(str(result) if verbose else _brief(result))
+    worst = result.statement.worst_case
+    if problem := alarm(worst.epsilon, result.statement.delta):
+        echo_alarm(problem)
     if again:
         entry = result.statement.ledger
         where = "" if entry is None else f" (entry {entry.entry} of the ledger)"
         echo(f"This is the same answer again{where}: nothing was drawn, nothing spent.")
-    echo(f"{'In' if again else 'Wrote'} {result.folder}: " + ", ".join(sorted(p.name for p in result.folder.iterdir())))
-    if not several:
-        echo(f"Next: open {result.report}, barrow verify {result.folder}, barrow explain {result.folder}")
+    files = sorted(path.name for path in result.folder.iterdir())
+    listed = f": {', '.join(files)}" if verbose else f" ({len(files)} files)"
+    echo(f"{'In' if again else 'Wrote'} {result.folder}{listed}")
 
 
 def _brief(result: Release) -> str:
-    """One of several releases: what it is, what anyone can learn about one person, and the first values."""
+    """What was released, its first values, and what anyone can learn about one person."""
     statement = result.statement
     odds = [(row.odds, f"if {row.changed}") for row in statement.protected]
     odds.append((statement.worst_case.odds, "if everything had been different"))
     learnt = "; ".join(f"{percent_up(most)} {change}" for most, change in odds)
     first, *rest = result.summary or [""]
-    more = [f"… and {len(rest) - _SHOWN:,} lines more"] if len(rest) > _SHOWN else []
-    lines = [kind_of(statement).released(statement), f"A 50 % guess about one person can become at most {learnt}."]
-    # A number and its % stay together.
-    words = [textwrap.fill(line.replace(" %", "\xa0%"), 100).replace("\xa0%", " %") for line in lines]
+    more = [f"… and {len(rest) - _SHOWN:,} lines more in values.csv"] if len(rest) > _SHOWN else []
     reads = statement.answer.about.reads if statement.answer.about is not None else ""
     name = f"{statement.name}, {reads}" if reads else statement.name
-    return "\n".join([f"── {name}", *words, first, *rest[:_SHOWN], *more])
+    return "\n".join(
+        [
+            f"── {name}",
+            kind_of(statement).released(statement),
+            *(line for line in [first, *rest[:_SHOWN], *more] if line),
+            f"A 50 % guess about one person can become at most {learnt}.",
+        ]
+    )

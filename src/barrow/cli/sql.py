@@ -9,6 +9,7 @@ import click
 
 from barrow.cli.main import tell
 from barrow.cli.study_options import asking_options, output_options, study_and_questions
+from barrow.cli.terminal import echo_json, echo_raw
 from barrow.engines.sql.foreign import FOREIGN, SqlStatement, dialect_named, self_test, written
 from barrow.errors import ParameterError
 from barrow.questions import Question
@@ -58,7 +59,7 @@ def sql(
         text = statement.text
         told |= {"sql": text, "digest": statement.digest, "mark": statement.mark}
     if out is None:
-        tell(as_json, False, told, None, text.rstrip("\n"))
+        echo_json(told) if as_json else echo_raw(text.rstrip("\n"))
         return
     place = Path(out)
     if place.exists():

@@ -134,6 +134,11 @@ def output_options(command: Command) -> Command:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")(command)
 
 
+def verbose_option(command: Command) -> Command:
+    """``--verbose``, for commands that say the most important things on one screen."""
+    return click.option("--verbose", "-v", is_flag=True, help="Print everything that there is to know.")(command)
+
+
 def study_and_questions(
     words: tuple[str, ...], file: str | None, flags: dict[str, Any]
 ) -> tuple[Study, list[Question], tuple[str, ...]]:
@@ -141,6 +146,25 @@ def study_and_questions(
     file, names = split_words(words, file, flags)
     study = make_study(file, **flags)
     return study, selected_questions(study, names), names
+
+
+def strange_questions(words: tuple[str, ...], file: str | None, flags: Mapping[str, Any]) -> list[str]:
+    """What ``--question`` means where the study file asks questions of its own: another release, at the whole price."""
+    named = next((word for word in words if word.endswith(".toml")), file)
+    place = named or (DEFAULT if Path(DEFAULT).is_file() else None)
+    if not flags.get("questions") or place is None or flags.get("space") is not None:
+        return []
+    own = [to_question(question).label for question in read_table(place).get("question", [])]
+    if not own:
+        return []
+    asked = [to_question(text) for text in with_numbers(flags)["questions"]]
+    meant = next((question.label for question in asked if question.label in own), own[0])
+    whole = any(question.fraction is None for question in asked) and flags.get("fraction") is None
+    cost = "It may use all that is left of every promise. " if whole else ""
+    return [
+        f"Note: --question asks a question of its own, not one of {place} ({', '.join(own)}). {cost}"
+        f"For the study's question type: barrow release {meant}"
+    ]
 
 
 def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:

@@ -1,22 +1,93 @@
 """The one place where text goes to the terminal: names, labels and statements of strangers cannot steer it.
 
-What steers it is shown as a sign of replacement (:func:`barrow.errors.clean`), in JSON as its code.
+What steers it is shown as a sign of replacement (:func:`barrow.errors.clean`), in JSON as its code. Sentences are
+broken between words at the terminal's width, at 80 columns where there is no terminal; tables leave columns out.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import os
+import re
+import shutil
+import sys
+import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from barrow.errors import STEERS, clean
 
+WIDTH = 80
+"""How wide text is where it does not go to a terminal."""
+_NARROW = 40
+_HEAD = re.compile(
+    r" {2}(allowed|fix): +|Error: |(?=.{10}\S)(\S+( \S+)? {2,}|Intervals |Not tried )|\d+\. |[-✓✗–→!] | +"
+)
+"""What stands before a text whose further lines are indented by as much: a label, a number, a sign, an indentation."""
+
+
+def columns() -> int:
+    """How many columns a line may have."""
+    if not sys.stdout.isatty() and "COLUMNS" not in os.environ:
+        return WIDTH
+    return max(_NARROW, shutil.get_terminal_size((WIDTH, 24)).columns)
+
+
+def fitted(text: str, width: int) -> str:
+    """The text with lines that are too long broken between words; no word is cut, and labels stay in their column.
+
+    >>> print(fitted("Error     each value is off by at most 0.5 min", 30))
+    Error     each value is off by
+              at most 0.5 min
+    """
+    return "\n".join(_broken(line, width) for line in text.split("\n"))
+
+
+def _broken(line: str, width: int) -> str:
+    if len(line) <= width:
+        return line
+    head = _HEAD.match(line)
+    indent = 0 if head is None else min(len(head[0]), width // 2)
+    # A number and its sign stay together.
+    text = re.sub(r"(?<=\d) (?=%)|(?<=[±≤≥εδα]) (?=[\d.])", "\xa0", line[indent:])
+    parts = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(
+        (line[:indent] if i == 0 else " " * indent) + part.replace("\xa0", " ") for i, part in enumerate(parts)
+    )
+
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print a text."""
-    click.echo(clean(text), err=err, nl=nl)
+    """Print sentences."""
+    click.echo(fitted(clean(text), columns()), err=err, nl=nl)
+
+
+def echo_alarm(text: str) -> None:
+    """Print what nobody should overlook: in red, where there is a terminal that has colours."""
+    plain = fitted(clean(text), columns())
+    click.echo(plain if "NO_COLOR" in os.environ else click.style(plain, fg="red", bold=True))
+
+
+def echo_raw(text: str, *, nl: bool = True) -> None:
+    """Print a text for programs, line by line as it is."""
+    click.echo(clean(text), nl=nl)
+
+
+def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], last: Sequence[str], room: int) -> list[int]:
+    """Which columns of a table fit into ``room``, of those that may be left out the first of ``last`` first.
+
+    >>> fitting(["a", "long name", "c"], [["1", "2", "3"]], ["long name"], 6)
+    [0, 2]
+    """
+    widths = [max(len(name), *(len(row[i]) for row in rows)) + 2 for i, name in enumerate(names)]
+    chosen = list(range(len(names)))
+    for name in last:
+        if sum(widths[i] for i in chosen) <= room + 2:
+            break
+        chosen = [i for i in chosen if names[i] != name]
+    return chosen
 
 
 def echo_count(text: str) -> None:

@@ -42,8 +42,8 @@ def verify(
     \b
     Example:
       barrow verify
-      barrow verify visits-map --ledger visits.ledger --anchor /media/usb/visits.anchor
-      barrow verify visits-map --signer sha256:66687aadf862bd776c8fc18b8e9f8e20089714856ee233b3902a591d0d5f2925
+      barrow verify visits-map --ledger visits.ledger --anchor visits.anchor
+      barrow verify visits-map --signer sha256:66687aadf862bd77…
     """  # noqa: D301  (click reads the backspace)
     named, own = (list(folders), None) if folders else _released()
     place = ledger or own

@@ -11,7 +11,10 @@ from barrow.display import Displayed
 from barrow.numerics import float_up
 from barrow.planning.candidates import Candidate, ErrorRatio, best_first, preferred, reasons, useless
 from barrow.planning.rules import CAVEATS, PaperRule
+from barrow.promises import alarm
 
+_MOVES = 3
+"""Up to so many promises have a column of their own in a table of 80 columns."""
 PROMISES, WORST, REQUEST = "keeps the same promises", "has the same worst case", "was asked for"
 """Why user-level DP is at an epsilon."""
 Change = tuple[str, Fraction, Fraction, float]
@@ -162,13 +165,12 @@ class Comparison(Displayed):
                     "as accurate: EMD-DP is the wrong choice for these promises."
                 )
         results += useless(self.choice.error, self.uniform_guess, self.unit)
-        worst = self.choice.guarantee.epsilon_at(1)
-        if worst > 10:
-            results.append(
-                f"Somebody whose whole data differ is hardly protected (ε = {worst:.3g}). If that is the secret, use "
-                "user-level DP, or add a promise about all of the data."
-            )
-        return results
+        return [*results, *([self.alarm] if self.alarm else [])]
+
+    @property
+    def alarm(self) -> str | None:
+        """What must be said where all data of one person are hardly hidden by the choice; else None."""
+        return alarm(self.choice.guarantee.epsilon_at(1), float_up(self.delta))
 
     def to_json(self) -> dict[str, object]:
         """Plain data for ``--json``."""
@@ -209,39 +211,49 @@ class Comparison(Displayed):
             "caveats": [caveat.sentence for caveat in CAVEATS],
         }
 
-    def lines(self) -> list[str]:
-        """The sentence, a table, and a few more sentences."""
-        heads = ["error", *[words for words, *_ in self.changes], "everything"]
-        rows = [
-            (("→ " if i == 0 else "  ") + f"{c.name}: {c.words}", self._cells(c))
-            for i, c in enumerate([*self.candidates, *self.user_level])
+    def lines(self, *, verbose: bool = True) -> list[str]:
+        """The sentence, a table, and a few more sentences; without ``verbose`` those that decide.
+
+        Columns of promises that do not fit into 80 are left out.
+        """
+        shown = [*self.candidates, *self.user_level]
+        names = [
+            f"{'→' if i == 0 else ' '} {c.name}{' (user-level DP)' if c.user_level else ''}"
+            for i, c in enumerate(shown)
         ]
-        first = max(len(name) for name, _ in rows)
-        widths = [max(len(head), *(len(cells[j]) for _, cells in rows)) for j, head in enumerate(heads)]
+        moves = self.changes if len(self.changes) <= _MOVES else ()
+        heads = ["error", "worst case", *(f"move {i + 1}" for i in range(len(moves)))]
+        rows = [self._cells(c, moves) for c in shown]
+        first = max(map(len, names))
+        widths = [max(len(head), *(len(row[j]) for row in rows)) for j, head in enumerate(heads)]
         table = [
             self.sentence,
             "",
             f"Question  {self.description}",
             f"Error     {self.measure}{f', in {self.unit}' if self.unit else ''}",
             f"α         {float_up(self.alpha):.4g} per {self.diameter}, δ = {float(self.delta):.3g}",
+            *(f"Move {i + 1}    {words}" for i, (words, *_) in enumerate(moves)),
             "",
             " " * first + "".join(f"  {head:>{w}}" for head, w in zip(heads, widths, strict=True)),
             *(
                 f"{name:<{first}}" + "".join(f"  {cell:>{w}}" for cell, w in zip(cells, widths, strict=True))
-                for name, cells in rows
+                for name, cells in zip(names, rows, strict=True)
             ),
             "",
         ]
         lines = [self.against(baseline) for baseline in self.baselines[1:]]
+        if not verbose:
+            return [*table, *lines, *self.warnings()]
+        lines += [f"{c.name}: {c.words}." for c in shown]
         lines += [f"{name}: {why}." for name, why in reasons(self.candidates).items()]
-        notes = [f"{c.name}: {c.note}." for c in (*self.candidates, *self.user_level) if c.note]
+        notes = [f"{c.name}: {c.note}." for c in shown if c.note]
         notes += [f"{name} cannot answer: {why[0].lower()}{why[1:]}." for name, why in self.cannot.items()]
         return [*table, *lines, *notes, *self._crossing(), *self.warnings()]
 
-    def _cells(self, candidate: Candidate) -> list[str]:
-        at = [f"ε {candidate.epsilon_at(share, reach):.3g}" for _, share, reach, _ in self.changes]
+    def _cells(self, candidate: Candidate, moves: tuple[Change, ...]) -> list[str]:
+        at = [f"ε {candidate.epsilon_at(share, reach):.3g}" for _, share, reach, _ in moves]
         spread = "" if candidate.standard_error is None else f" ± {candidate.standard_error:.1g}"
-        return [f"{candidate.error:.3g}{spread}", *at, f"ε {candidate.guarantee.epsilon_at(1):.3g}"]
+        return [f"{candidate.error:.3g}{spread}", f"ε {candidate.guarantee.epsilon_at(1):.3g}", *at]
 
     def _crossing(self) -> list[str]:
         lines = []

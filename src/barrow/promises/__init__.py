@@ -57,7 +57,16 @@ if TYPE_CHECKING:
         describe_move,
         describe_share,
     )
-    from barrow.promises.promise import Promise, odds_epsilon, odds_sentence, odds_upper, parse_epsilon, percent_up
+    from barrow.promises.promise import (
+        CAP,
+        Promise,
+        alarm,
+        odds_epsilon,
+        odds_sentence,
+        odds_upper,
+        parse_epsilon,
+        percent_up,
+    )
     from barrow.promises.records import RecordMap
     from barrow.promises.scopes import Exposure, Scope, exposure, implies
     from barrow.promises.shares import parse_share
@@ -75,7 +84,7 @@ else:
             "to_bounded to_discrete to_emd to_model_of to_user_level",
             ".periods": "Calendar Period Window",
             ".policy": "Policy Satisfied describe_change describe_distance describe_move describe_share",
-            ".promise": "Promise odds_epsilon odds_sentence odds_upper parse_epsilon percent_up",
+            ".promise": "CAP Promise alarm odds_epsilon odds_sentence odds_upper parse_epsilon percent_up",
             ".records": "RecordMap",
             ".scopes": "Exposure Scope exposure implies",
             ".shares": "parse_share",

@@ -188,3 +188,26 @@ def odds_sentence(epsilon: float, delta: float = 0.0) -> str:
     if epsilon > 5:
         return "A 50 % suspicion can become near certainty: this is not protected."
     return f"A 50 % suspicion can grow to at most {percent_up(odds_upper(epsilon, delta))}."
+
+
+CAP = "all, anywhere, 1"
+"""The promise that caps a worst case: whatever is different about one person, a 50 % guess stays below 73.2 %."""
+_ALARM = 0.9
+
+
+def alarm(epsilon: float, delta: float = 0.0) -> str | None:
+    """What must be said where all data of one person can be found out almost surely; None where they cannot.
+
+    >>> print(alarm(3.5))
+    All data of one person together are hardly hidden: a 50 % guess can become 97.1 %. The promise "all, anywhere, 1" \
+caps this at 73.2 %.
+    >>> alarm(2.1) is None
+    True
+    """
+    odds = odds_upper(epsilon, delta)
+    if odds <= _ALARM:
+        return None
+    return (
+        f"All data of one person together are hardly hidden: a 50 % guess can become {percent_up(odds)}. "
+        f'The promise "{CAP}" caps this at {percent_up(odds_upper(1.0, delta))}.'
+    )

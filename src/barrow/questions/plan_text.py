@@ -8,7 +8,7 @@ from barrow.ledger.quadrature import has_square
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.notes import Note, Severity, texts
-from barrow.promises import Model, odds_upper
+from barrow.promises import Model, alarm, describe_move, odds_upper, percent_up
 from barrow.questions.answer import Answer
 from barrow.questions.prices import charges, grid_costs, missing_people, price_words, record_costs
 from barrow.questions.question import declared_parts
@@ -128,6 +128,44 @@ def plan_lines(answer: Answer) -> list[str]:
     lines.append(f"Worst     all data of one person different: ε ≤ {at_most(answer.worst_epsilon)}")
     lines.append(f"Price     {price_words(answer)}{'' if terms.promises else ' of the budget'}")
     return [*lines, *other_lines(answer)]
+
+
+def brief_lines(answer: Answer) -> list[str]:
+    """What to know first: what is asked, how accurate it is, what anyone can learn, and user-level DP beside it.
+
+    >>> from barrow.questions import Mean, Terms
+    >>> from barrow.spaces import Line
+    >>> from barrow.promises import Promise
+    >>> promises = (Promise("all", "5 years", "0.5"),)
+    >>> for line in brief_lines(Mean().plan(Terms(Line(0, 100, unit="years", whole=True, step=1), 1000, promises))):
+    ...     print(line)
+    Question  the mean over people of the mean of their items (years)
+    Error     each value ± 0.03 years (95 %)
+    Hidden    all data by 5 years: a 50 % guess can become at most 62.3 % (ε 0.5 of 0.5)
+    Worst     all data of one person different: at most 99.96 % (ε ≤ 10)
+    """
+    terms, delta = answer.terms, answer.guarantee.definition.delta_at(1)
+    own = [*answer_lines(answer), *other_lines(answer)]
+    first = {label: next((line for line in own if line.startswith(label)), None) for label in ("Error", "Against")}
+    problems = [*grid_costs(terms), *texts(notes_of(answer), Severity.UNPROVED, Severity.WARNING)]
+    lines = [f"Question  {answer.description}", *(line for line in [first["Error"]] if line)]
+    lines += [f"Warning   {text}" for text in problems]
+    for promise, epsilon in zip(terms.promises, charges(answer), strict=True):
+        most = percent_up(odds_upper(float_up(epsilon), float_up(answer.guarantee.delta)))
+        paid = f"ε {at_most(epsilon)} of {near(promise.epsilon)}"
+        move = describe_move(promise, terms.space)
+        lines.append(f"Hidden    {move}: a 50 % guess can become at most {most} ({paid})")
+    worst = answer.worst_epsilon
+    most = percent_up(odds_upper(worst, delta))
+    lines.append(f"Worst     all data of one person different: at most {most} (ε ≤ {at_most(worst)})")
+    if not terms.promises:
+        lines.append(f"Price     {price_words(answer)} of the budget")
+    return [*lines, *(line for line in [first["Against"]] if line)]
+
+
+def worst_alarm(answer: Answer) -> str | None:
+    """What must be said where the worst case of an answer is hardly hidden; else None."""
+    return alarm(answer.worst_epsilon, answer.guarantee.definition.delta_at(1))
 
 
 def _rate(answer: Answer) -> str:

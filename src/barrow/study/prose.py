@@ -80,7 +80,7 @@ def statement_text(statement: Statement) -> str:
     lines.append(f"Made by {statement.library}.")
     if statement.claim is not None:
         lines += ["", *claim_lines(statement.claim)]
-    return "\n".join(textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
+    return "\n".join(textwrap.fill(line, 80, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
 
 
 def _published_line(statement: Statement) -> str:
