@@ -1,5 +1,8 @@
 """Libraries that take long to load: each name loads on first use, so that whoever needs none of them is quick.
 
+Of ``scipy.special`` and of isotonic regression only the compiled part loads: the packages around them take ten times as
+long.
+
 >>> from barrow import heavy
 >>> float(heavy.special.expit(0.0))
 0.5
@@ -11,12 +14,15 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from flint import arb, ctx, fmpq, fmpq_mat, fmpz
-    from scipy import linalg, optimize, sparse, spatial, special, stats
+    from scipy import linalg, optimize, sparse, spatial, stats
+
+    from barrow._compiled import network_simplex, pava, special
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             "flint": "arb ctx fmpq fmpq_mat fmpz",
-            "scipy": "linalg optimize sparse spatial special stats",
+            "scipy": "linalg optimize sparse spatial stats",
+            "barrow._compiled": "network_simplex pava special",
         },
     )

@@ -15,7 +15,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.additive import NoiseDistribution
 from barrow.mechanisms.user_level import query_polytope, user_level_candidates, user_level_noise
-from barrow.mechanisms.user_level.noise import _gamma_tail
+from barrow.mechanisms.user_level.noise import _gamma_tail, hull_corners
 from barrow.noise import Center
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope
 from barrow.noise.source import SeededSource
@@ -198,3 +198,12 @@ def test_query_noise():
     built = user_level_candidates(mean(Euclidean([0, 0], [2, 4], step=1)), 1, users=100, noise="polytope")[0]
     assert built.name == "query K-norm"
     assert built.dimension == 2
+
+
+def test_corners_in_a_plane_are_those_of_qhull():
+    rng = np.random.default_rng(3)
+    for points in (rng.normal(size=(200, 2)), rng.integers(0, 6, (80, 2)).astype(float), rng.uniform(size=(3, 2))):
+        expected = {tuple(points[i]) for i in spatial.ConvexHull(points).vertices}
+        assert {tuple(points[i]) for i in hull_corners(points)} == expected
+    flat = np.column_stack([np.arange(5.0), 2.0 * np.arange(5.0)])
+    assert len(hull_corners(flat)) < 3

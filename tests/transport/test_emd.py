@@ -211,7 +211,7 @@ def test_bad_input_is_refused(name):
 
 def test_spaces_with_closed_forms_do_not_load_a_solver():
     known = {case.space.kind for case in CASES if case.space.geometry.has_closed_form}
-    assert known == {"clustered", "tree", "line", "circle", "discrete"}
+    assert known == {"clustered", "tree", "line", "circle", "discrete", "no_records"}
 
 
 def test_transport():

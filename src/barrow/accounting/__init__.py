@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         sampled_alpha_upper,
         sampled_epsilon_upper,
     )
+    from barrow.accounting.shuffled import ShuffledAccountant
     from barrow.accounting.theorem import (
         GroupShuffleBound,
         TheoremBound,
@@ -81,6 +82,7 @@ else:
             ".releases": "compose",
             ".sampling": "best_projection inner_alpha_for inner_alpha_within projection_distance_paper "
             "projection_distance_upper sampled_alpha_upper sampled_epsilon_upper",
+            ".shuffled": "ShuffledAccountant",
             ".theorem": "GroupShuffleBound TheoremBound paper_alpha0_at_w_one paper_asymptotic_alpha0 "
             "theorem_alpha0_lower theorem_alpha_upper theorem_bound theorem_group_bound",
         },

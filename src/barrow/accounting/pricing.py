@@ -13,9 +13,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
+from barrow import accounting
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha_down, open_delta
-from barrow.accounting.sampling import best_projection, sampled_alpha_upper, sampled_epsilon_upper
-from barrow.accounting.shuffled import ShuffledAccountant
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower
 from barrow.promises import (
@@ -62,7 +61,7 @@ def accountant(event: Event) -> Accountant:
     (Fraction(1, 1), 'pure')
     """
     if isinstance(event, ShuffledReports):
-        return ShuffledAccountant(event)
+        return accounting.ShuffledAccountant(event)
     return SampledAccountant(event) if isinstance(event, SampledItems) else event
 
 
@@ -146,7 +145,11 @@ class SampledAccountant:
         if event.radius is not None:
             return price(event.at(w).at_delta(delta)).definition.loss
         alpha, farthest = _inner_costs(event.inner, delta)
-        return farthest if alpha is None else min(farthest, Fraction(sampled_epsilon_upper(alpha, event.samples, w)))
+        return (
+            farthest
+            if alpha is None
+            else min(farthest, Fraction(accounting.sampled_epsilon_upper(alpha, event.samples, w)))
+        )
 
     def within(self, w: Fraction, delta: Fraction) -> tuple[Fraction, str]:
         """Samples of samples have no price."""
@@ -163,13 +166,13 @@ class SampledAccountant:
         if event.radius is None:
             if known is None:
                 return Guarantee(worst, f"all_distances/{far_method}", "docs/proofs/projection.md", worst)
-            alpha = Fraction(sampled_alpha_upper(known.definition.loss, s))
+            alpha = Fraction(accounting.sampled_alpha_upper(known.definition.loss, s))
             definition = Emd(max(alpha, LEAST_EPSILON), known.definition.delta, model=model)
             return Guarantee(definition, f"sampling/{known.method}", "docs/proofs/sampling.md", worst)
         # Three proofs about one release: the smallest holds. Without sampling's help the inner epsilon at EMD 1 does.
         best, method, page = farthest, f"all_distances/{far_method}", "docs/proofs/projection.md"
         if known is not None:
-            value = Fraction(sampled_epsilon_upper(known.definition.loss, s, event.radius))
+            value = Fraction(accounting.sampled_epsilon_upper(known.definition.loss, s, event.radius))
             if value < best:
                 best, method, page = value, f"sampling/{known.method}", "docs/proofs/sampling.md"
             value, name = self._by_projection(event.radius, best)
@@ -186,7 +189,7 @@ class SampledAccountant:
             left = delta - delta_p
             if delta_p < SMALLEST_DELTA or (not inner.pure and left < SMALLEST_DELTA):
                 continue
-            c, projection = best_projection(radius, self.event.samples, delta_p)
+            c, projection = accounting.best_projection(radius, self.event.samples, delta_p)
             result, name = accountant(inner).within(Fraction(c), left)
             if result < best:
                 best, method = result, f"{projection}/{name}"
@@ -200,7 +203,7 @@ class SampledAccountant:
         inner = accountant(event.inner).pair(tail, Fraction(0))
         if projection == 0 or event.radius is None or event.inner.whole_user:
             return Pair(inner.kind, lambda w: inner.at(1.0), inner.delta, math.inf)
-        c, _ = best_projection(event.radius, event.samples, projection)
+        c, _ = accounting.best_projection(event.radius, event.samples, projection)
         # At EMD up to the radius the samples are within c; farther away within 1.
         near = float_down(event.radius)
         return Pair(inner.kind, lambda w: inner.at(c if w <= near else 1.0), inner.delta + projection, math.inf)
@@ -211,6 +214,6 @@ class SampledAccountant:
         alpha = rate.loss
 
         def at(w: float) -> float:
-            return sampled_epsilon_upper(alpha, s, Fraction(min(w, 1.0))) * UP
+            return accounting.sampled_epsilon_upper(alpha, s, Fraction(min(w, 1.0))) * UP
 
-        return Pair("pure", at, rate.delta, sampled_alpha_upper(alpha, s) * UP)
+        return Pair("pure", at, rate.delta, accounting.sampled_alpha_upper(alpha, s) * UP)

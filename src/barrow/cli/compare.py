@@ -7,11 +7,10 @@ from typing import Any
 import click
 
 from barrow.cli.numbers import Whole
-from barrow.cli.report import page_options, write_page
+from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import asking_options, output_options, study_and_questions, verbose_option
 from barrow.cli.terminal import echo, echo_alarm, echo_json
 from barrow.questions import Question
-from barrow.render.report.plans import comparison_report
 from barrow.study import Study
 from barrow.study.bars import bars
 from barrow.study.models import compare_models
@@ -105,4 +104,6 @@ def _models(study: Study, questions: list[Question], held: int | None, as_json: 
 
 
 def _page(result: Any, dataset: str | None) -> Any:
+    from barrow.render.report.plans import comparison_report  # pages are drawn where they are asked for
+
     return comparison_report(result, dataset=dataset)

@@ -13,7 +13,7 @@ from rich.table import Table
 from barrow.cli.approvers import accept, approver_options, freeze, known_ledger, quorum_of, unfreeze
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
-from barrow.cli.report import page_options, write_page
+from barrow.cli.pages import page_options, write_page
 from barrow.cli.screen import Screen
 from barrow.cli.study_options import output_options, verbose_option
 from barrow.cli.terminal import columns, echo, echo_json, echo_raw, fitting
@@ -22,7 +22,6 @@ from barrow.ledger import Budget, ChainHead, Ledger, Overview, PromiseLimit, Pro
 from barrow.ledger.published import FILE
 from barrow.numerics import exact, exact_text, float_up
 from barrow.promises import DiscreteEmd, Emd, UserLevel
-from barrow.render.report.plans import ledger_report
 from barrow.study import read_study
 
 _FILE = click.argument("file")
@@ -159,6 +158,8 @@ def _print_table(overview: Overview, verbose: bool) -> None:
 
 
 def _page(shown: Any, file: str) -> Any:
+    from barrow.render.report.plans import ledger_report  # pages are drawn where they are asked for
+
     return ledger_report(shown, ledger=file)
 
 

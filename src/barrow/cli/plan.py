@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from barrow.cli.numbers import Whole
-from barrow.cli.report import page_options, write_page
+from barrow.cli.pages import page_options, write_page
 from barrow.cli.series import in_series, planned_parts
 from barrow.cli.study_options import (
     asking_options,
@@ -24,7 +24,6 @@ from barrow.numerics.exact import PERCENT, at_most
 from barrow.promises import Model
 from barrow.questions import Question
 from barrow.questions.plan_text import answer_json, brief_lines, worst_alarm
-from barrow.render.report.plans import plan_report
 from barrow.study import Data, Study
 from barrow.study.bars import bars
 from barrow.study.left import lines_left
@@ -167,5 +166,7 @@ def _study_lines(study: Study, questions: Sequence[Question], periods: int | Non
 
 def plan_page(plans: Any, dataset: str | None) -> Any:
     """The report of plans."""
+    from barrow.render.report.plans import plan_report  # pages are drawn where they are asked for
+
     with bars():
         return plan_report(plans, dataset=dataset)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from barrow.cli.report import show_page
+from barrow.cli.pages import show_page
 from barrow.cli.study_options import (
     asking_options,
     output_options,

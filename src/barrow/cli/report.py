@@ -1,59 +1,22 @@
-"""``barrow report``: several releases of one study on one page; and what other commands need to write pages."""
+"""``barrow report``: several releases of one study on one page."""
 
 from __future__ import annotations
 
-import webbrowser
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from barrow.cli.main import tell
+from barrow.cli.pages import write_page
 from barrow.cli.study_options import DEFAULT, output_options, study_option
-from barrow.cli.terminal import echo
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Ledger
-from barrow.render.report import report_html
 from barrow.render.report.plans import ledger_parts
 from barrow.render.report.release import Released, ledger_of, release_report
 from barrow.study import Study
 from barrow.study.release import parameters_of
 from barrow.study.result import Release
-
-Command = TypeVar("Command", bound=Callable[..., Any])
-
-
-def page_options(command: Command) -> Command:
-    """``--html`` and ``--open`` of commands that can write a page."""
-    command = click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")(command)
-    return click.option("--html", type=click.Path(), metavar="FILE", help="Write a page to this new file.")(command)
-
-
-def write_page(report: Any, place: str | None, opened: bool, default: str) -> str | None:
-    """Write the page where it was asked for, and open it; None where no page was asked for."""
-    if place is None and not opened:
-        return None
-    file = Path(place or default)
-    page = report_html(report() if callable(report) else report)
-    try:
-        with file.open("x", encoding="utf-8", newline="\n") as target:
-            target.write(page)
-    except OSError as error:
-        raise ParameterError(
-            f"The page cannot be written to {str(file)!r}: {error.strerror}.",
-            allowed="a file that does not exist yet, in a folder that you may write to",
-            fix=f"{file.stem}-2.html",
-        ) from None
-    if opened:
-        show_page(file)
-    return str(file)
-
-
-def show_page(file: Path) -> None:
-    """Open a page, where there is a browser."""
-    if not webbrowser.open(file.resolve().as_uri()):
-        echo(f"No browser was found; open {file} yourself.", err=True)
 
 
 @click.command()
@@ -91,7 +54,7 @@ def report(
     if place is not None:
         parts = ledger_parts(Ledger.open(place).overview())
     built = release_report(releases, outline=outline, thorough=True, **parts)
-    wrote = write_page(built, out, opened, out)
+    wrote = write_page(lambda: built, out, opened, out)
     many = f"Wrote {wrote}: {len(releases)} release{'s' * (len(releases) > 1)}."
     tell(as_json, quiet, {"report": wrote, "releases": len(releases)}, wrote, many)
 

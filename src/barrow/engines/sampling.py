@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow import heavy
+from barrow import heavy, noise
 from barrow.engines.counts import Integers, known_items, refuse_changed, refuse_states, refuse_too_many
-from barrow.noise import RandomSource, exact_binomial, uniform_places
-from barrow.noise.source import checked_source
+from barrow.noise.source import RandomSource, checked_source
 from barrow.numerics import MOST_RECORDS, whole
 from barrow.numerics.limits import total
 from barrow.spaces.space import Unknown
@@ -69,13 +68,13 @@ class Sampler:
         here = ends - firsts
         if (here > self._rest[users]).any():
             raise refuse_changed()
-        sample = exact_binomial(self._open[users], here, self._rest[users], source=self._source)
+        sample = noise.exact_binomial(self._open[users], here, self._rest[users], source=self._source)
         self._rest[users] -= here
         self._open[users] -= sample
         for low, high in batches(sample):
             times = sample[low:high]
             places = np.repeat(firsts[low:high], times)
-            places += uniform_places(np.repeat(here[low:high], times), source=self._source)
+            places += noise.uniform_places(np.repeat(here[low:high], times), source=self._source)
             if held is None:
                 places = order[places]
             elif len(held) == len(users):
@@ -139,14 +138,14 @@ class RunSampler:
             raise refuse_changed()
         sample = open_draws.copy()
         if here[-1] < rest[-1]:  # only the last user can go on in the next piece
-            sample[-1:] = exact_binomial(open_draws[-1:], here[-1:], rest[-1:], source=self._source)
+            sample[-1:] = noise.exact_binomial(open_draws[-1:], here[-1:], rest[-1:], source=self._source)
         self._rest, self._open = int(rest[-1] - here[-1]), int(open_draws[-1] - sample[-1])
         self.users += int(np.count_nonzero(new))
         self._draws += int(sample.sum())
         for low, high in batches(sample):
             times = sample[low:high]
             places = np.repeat(firsts[low:high], times)
-            places += uniform_places(np.repeat(here[low:high], times), source=self._source)
+            places += noise.uniform_places(np.repeat(here[low:high], times), source=self._source)
             np.add.at(weights, np.searchsorted(held, places, side="right"), 1)
         return weights
 

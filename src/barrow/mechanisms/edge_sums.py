@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.additive.graph_noise import cones
+from barrow.numerics.search import root
 from barrow.spaces.space import Floats, Ids
 
 _LEAST_MISS = 1e-9
@@ -245,7 +246,7 @@ def _log_equal_tail(count: int, x: float) -> float:
         else np.append(0.0, [-np.inf] * (k - 1))
     )
     tails = np.logaddexp.accumulate(terms) - x
-    return float(min(0.0, heavy.special.logsumexp(weights + np.minimum(tails, 0.0))))
+    return float(min(0.0, np.logaddexp.reduce(weights + np.minimum(tails, 0.0))))
 
 
 def equal_half_width(count: int, miss: float) -> float:
@@ -254,7 +255,7 @@ def equal_half_width(count: int, miss: float) -> float:
     high = 4.0 * math.sqrt(count) + 2.0
     while _log_equal_tail(count, high) > goal:
         high *= 2.0
-    result = float(heavy.optimize.brentq(lambda x: _log_equal_tail(count, x) - goal, 0.0, high, xtol=1e-12, rtol=1e-13))
+    result = float(root(lambda x: _log_equal_tail(count, x) - goal, 0.0, high, xtol=1e-12, rtol=1e-13))
     return result * _SAFE
 
 

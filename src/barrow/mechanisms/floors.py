@@ -124,11 +124,15 @@ def _packed(space: Space, rate: float) -> float:
                 free &= distances[item] >= h
         far = distances[np.ix_(chosen, chosen)].copy()
         np.fill_diagonal(far, np.inf)
-        left, apart = list(range(len(chosen))), []
-        while len(left) >= 2:
-            first = left.pop(0)
-            partner = min(left, key=lambda j, first=first: far[first, j])  # type: ignore[misc]
-            left.remove(partner)
+        taken, apart = np.zeros(len(chosen)), []
+        for first in range(len(chosen)):
+            if taken[first]:
+                continue
+            taken[first] = np.inf
+            partner = int((far[first] + taken).argmin())
+            if taken[partner]:
+                break
+            taken[partner] = np.inf
             apart.append(float(far[first, partner]))
         if apart:
             d = np.array(apart)

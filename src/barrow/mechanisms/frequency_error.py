@@ -136,7 +136,7 @@ class EstimateError:
         covariance, k = self.covariance(1, distribution), len(distribution)
         # The covariance is singular (masses add up to 1); a hair more on its diagonal lets it be factored.
         root = np.linalg.cholesky(covariance + np.eye(k) * (_HAIR * float(np.trace(covariance)) / k + _HAIR))
-        draws = _MOST_DRAWS if self.space.geometry.has_closed_form else max(10, min(_MOST_DRAWS // 4, 20_000 // k))
+        draws = _MOST_DRAWS if self.space.geometry.has_sums else max(10, min(_MOST_DRAWS // 4, 20_000 // k))
         words = SeededSource(2024).words(draws * k).astype(np.float64)
         sample = heavy.special.ndtri((words + 0.5) * 2.0**-64).reshape(draws, k) @ root.T
         sample -= sample.mean(axis=1, keepdims=True)

@@ -115,19 +115,11 @@ def predicted_error(query: MultiscaleQuery, rate: float, shares: Sequence[Floats
         shares: One row for each candidate, one column for each level; 0 leaves a level out.
     """
     table = np.atleast_2d(np.asarray(shares, dtype=np.float64))
-    levels = sorted(range(len(query.levels)), key=lambda j: -query.levels[j].width)
-    smooth = np.full(query.space.items, 1.0 / query.space.items)
-    reference = mixed_reference(query.space)
-    outputs = np.array([query.levels[j].query.dimension for j in levels], dtype=np.float64)
-    # Shares w become weights w_j/usual_j; their joint constant is at most sum_j w_j real_j/usual_j.
-    usual = np.array([usual_constant(query.levels[j].query, query.levels[j].width) for j in levels])
-    real = np.array([_sampled_constant(query.levels[j]) for j in levels])
+    levels, outputs, usual, real, details_of = _details(query)
     joint = table[:, levels] @ (real / usual)
     precise = (table[:, levels] * rate / usual / joint[:, None]) ** 2
     error = np.zeros(len(table))
-    for i, j in enumerate(levels):
-        matrix = query.levels[j].query.table.floats() * float(query.levels[j].query.step)
-        details = np.sort(np.abs(matrix.T @ (reference - smooth)))
+    for i, (j, details) in enumerate(zip(levels, details_of, strict=True)):
         finer = (precise[:, i:] * (outputs[i] / outputs[i:])).sum(axis=1)
         noise = _NOISE_KEPT * math.sqrt(2.0) / np.sqrt(np.maximum(finer, 1e-300))
         # The sum of min(detail, noise): whole details below it, as often the noise above it.
@@ -135,9 +127,30 @@ def predicted_error(query: MultiscaleQuery, rate: float, shares: Sequence[Floats
         sums = np.concatenate([[0.0], np.cumsum(details)])
         noise_part = np.where(below < len(details), (len(details) - below) * noise, 0.0)
         error += query.levels[j].width * (sums[below] + noise_part)
+    return error
+
+
+@lru_cache(maxsize=8)
+def _details(query: MultiscaleQuery) -> tuple[list[int], Floats, Floats, Floats, list[Floats]]:
+    """What a prediction needs of a query at any rate.
+
+    Its levels, the broadest first, their outputs, their usual constants and about their real ones, and the details of
+    the reference at each level, in order. Shares w become weights w_j/usual_j; their joint constant is at most
+    sum_j w_j real_j/usual_j.
+    """
+    levels = sorted(range(len(query.levels)), key=lambda j: -query.levels[j].width)
+    smooth = np.full(query.space.items, 1.0 / query.space.items)
+    reference = mixed_reference(query.space)
+    outputs = np.array([query.levels[j].query.dimension for j in levels], dtype=np.float64)
+    usual = np.array([usual_constant(query.levels[j].query, query.levels[j].width) for j in levels])
+    real = np.array([_sampled_constant(query.levels[j]) for j in levels])
+    details = []
+    for j in levels:
+        matrix = query.levels[j].query.table.floats() * float(query.levels[j].query.step)
+        details.append(np.sort(np.abs(matrix.T @ (reference - smooth))))
         mass = matrix.T @ reference
         smooth = matrix @ (mass / np.asarray(matrix.sum(axis=0)).ravel())
-    return error
+    return levels, outputs, usual, real, details
 
 
 def _sampled_constant(level: Level) -> float:
@@ -156,12 +169,8 @@ def _sampled_constant(level: Level) -> float:
 @lru_cache(maxsize=64)
 def best_shares(space: Space, bandwidths: tuple[Any, ...], rate: float) -> tuple[tuple[Any, Fraction], ...]:
     """The bandwidths worth having, with their shares in tenths (or coarser, of many): the least predicted error."""
-    own = multiscale(space, bandwidths=list(bandwidths))
-    taken = {round(level.width, 9) for level in own.levels}
-    # Details between the bandwidths are lost at their own scale, so all dyadic scales are looked at.
-    others = [level.name for level in scales_of(space).levels if round(level.width, 9) not in taken]
-    query = multiscale(space, bandwidths=[*bandwidths, *others])
-    levels = len(bandwidths)
+    query, levels = _looked_at(space, bandwidths), len(bandwidths)
+    others = query.levels[levels:]
     parts = 10
     while parts > 1 and math.comb(parts + levels - 1, levels - 1) > _MOST_CHOICES:
         parts -= 1
@@ -171,6 +180,21 @@ def best_shares(space: Space, bandwidths: tuple[Any, ...], rate: float) -> tuple
     return tuple(
         (bandwidth, Fraction(int(share), parts)) for bandwidth, share in zip(bandwidths, best, strict=True) if share
     )
+
+
+@lru_cache(maxsize=8)
+def _looked_at(space: Space, bandwidths: tuple[Any, ...]) -> MultiscaleQuery:
+    """The bandwidths, and all dyadic scales beside them: details between the bandwidths are lost at their own scale."""
+    own = multiscale(space, bandwidths=list(bandwidths))
+    taken = {round(level.width, 9) for level in own.levels}
+    others = [level.name for level in scales_of(space).levels if round(level.width, 9) not in taken]
+    return multiscale(space, bandwidths=[*bandwidths, *others])
+
+
+@lru_cache(maxsize=16)
+def _chosen_query(space: Space, chosen: tuple[tuple[Any, Fraction], ...]) -> MultiscaleQuery:
+    """The query of a choice of bandwidths: it is often the same at another alpha, and keeps its constants."""
+    return multiscale(space, bandwidths=[name for name, _ in chosen], shares=[share for _, share in chosen])
 
 
 def _compositions(total: int, parts: int) -> Floats:
@@ -281,8 +305,8 @@ def multiscale_density(
     if shares is None:
         wanted = usable_bandwidths(space) if bandwidths is None else bandwidths
         multiscale(space, bandwidths=wanted)  # refuses what is no list of bandwidths
-        chosen = best_shares(space, tuple(wanted), rate)
-        bandwidths, shares = [name for name, _ in chosen], [share for _, share in chosen]
-    query = multiscale(space, bandwidths=bandwidths or [], shares=shares)
+        query = _chosen_query(space, best_shares(space, tuple(wanted), rate))
+    else:
+        query = multiscale(space, bandwidths=bandwidths or [], shares=shares)
     built = linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid, mu_for=mu_for)
     return MultiscaleDensity(query, built)

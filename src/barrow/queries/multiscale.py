@@ -196,7 +196,7 @@ def _closed(levels: Sequence[Level]) -> ClosedForm:
         each = [level.weight * _known(level.query, p) for level in levels]
         return float(np.linalg.norm(each, ord=p)) * (1.0 + 2.0**-40)
 
-    return ClosedForm(bound, tight=False)
+    return ClosedForm(bound, tight=[level.name for level in levels] == [CELLS])
 
 
 def _known(query: Query, p: float) -> float:

@@ -19,7 +19,6 @@ from barrow.mechanisms.additive import AdditiveNoise, CalibratedNoise
 from barrow.mechanisms.statistics import UserCounts
 from barrow.promises import Guarantee, KNormNoise
 from barrow.questions.collecting import Averaged, ReportSums
-from barrow.randomisers.shape import tree_shape
 
 if TYPE_CHECKING:
     from barrow.planning.terms import Terms
@@ -175,6 +174,8 @@ def exact_metric(space: Space) -> dict[str, object] | None:
         return {"kind": "line", "points": [str(mark) for mark in marks]}
     if not space.geometry.has_tree:
         return None
+    from barrow.randomisers.shape import tree_shape  # what most channels do without
+
     shape = tree_shape(space)
     spans = zip(shape.starts.tolist(), shape.ends.tolist(), shape.parents.tolist(), strict=True)
     return {"kind": "tree", "depths": [str(d) for d in shape.depths], "nodes": [list(span) for span in spans]}

@@ -144,16 +144,3 @@ def quantile_reader(space: Space, built: object, shares: tuple[Fraction, ...]) -
     """What reads quantiles off a mechanism's values; None where nothing is known about sums of them."""
     result = cumulative_of(space, built) if isinstance(built, HistogramNoise) else None
     return None if result is None else QuantileReader(result, shares)
-
-
-def quantile_words(rows: Rows) -> list[str]:
-    """Quantiles with their intervals, a line each.
-
-    >>> quantile_words([{"quantile": "0.5", "value": 3.0, "low_95": 2.0, "high_95": 4.0, "unit": "km"}])
-    ['0.5: 3 km, from 2 to 4 (95 %)']
-    """
-    results = []
-    for row in rows:
-        value = "not determined" if row["value"] is None else f"{row['value']:.6g} {row['unit']}".rstrip()
-        results.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
-    return results

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from barrow import heavy
 from barrow.mechanisms import AdditiveNoise, NoiseDistribution
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up
+from barrow.numerics.search import root
 
 LEVEL = 0.05
 _TURNS = 60
@@ -101,4 +101,4 @@ def laplace_pair_quantile(lean: float, level: float = LEVEL) -> float:
         return (math.exp(-t) - s * s * math.exp(-t / s)) / (1.0 - s * s) - level
 
     most = 60.0 - 2.0 * math.log(level)
-    return float(heavy.optimize.brentq(excess, 0.0, most, xtol=1e-12)) * (1.0 + 1e-9)
+    return float(root(excess, 0.0, most, xtol=1e-12)) * (1.0 + 1e-9)

@@ -41,7 +41,7 @@ from barrow.questions.comparing import (
     user_level_error,
     versus_of,
 )
-from barrow.questions.distribution import QuantileReader, quantile_reader, quantile_words
+from barrow.questions.distribution import QuantileReader, quantile_reader
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.histogram_help import answer_words, floors, most_helpful, too_coarse_words
 from barrow.questions.linear import constant_of, mean_over_people, noise_facts, noise_parameters
@@ -51,6 +51,7 @@ from barrow.questions.plan_text import answer_lines, details, other_lines, own_n
 from barrow.questions.question import Question
 from barrow.questions.releasing import error_after, on_map, parameters, released_shares, summary
 from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, ReadFrom
+from barrow.questions.value_tables import quantile_words
 from barrow.spaces import Space
 from barrow.spaces.grids import snapping_means
 from barrow.spaces.space import Floats

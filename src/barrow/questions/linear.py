@@ -15,6 +15,7 @@ from msgspec import structs
 from barrow import mechanisms, planning
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
+from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.summed import SummedNoise
 from barrow.noise import Center
 from barrow.numerics import Exact, exact_text, float_up
@@ -334,7 +335,7 @@ def constant_of(query: Query, noise: ReportNoise, user_level: bool) -> tuple[boo
 
     Noise along edges needs none: it is proved for the graph. User-level DP goes by the range.
     """
-    if isinstance(noise, mechanisms.EdgeNoise):
+    if not isinstance(noise, AdditiveNoise) and isinstance(noise, mechanisms.EdgeNoise):
         return True, "graph", None
     if user_level:
         return True, "range", None

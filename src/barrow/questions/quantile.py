@@ -32,7 +32,6 @@ from barrow.questions.distribution import (
     check_line,
     quantile_reader,
     quantile_shares,
-    quantile_words,
     uniform,
 )
 from barrow.questions.estimates import ErrorEstimate, estimate
@@ -45,6 +44,7 @@ from barrow.questions.plan_text import answer_lines, details, own_notes
 from barrow.questions.question import Question, Traits, host_of
 from barrow.questions.releasing import error_after, summary
 from barrow.questions.statement import AnswerFacts, Json, Statement, needed
+from barrow.questions.value_tables import quantile_words
 from barrow.spaces import Space
 
 _STRETCH = 1.0 / 32.0

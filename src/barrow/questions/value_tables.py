@@ -129,3 +129,16 @@ def places_of(rows: Rows, box: tuple[float, float, float, float] | None = None) 
     if len(lat) > 1 and lines > 0.5 * len(lat):  # no grid: each has a latitude of its own
         return Places.points(lat, lon)
     return Places.around(lat, lon, box=box)
+
+
+def quantile_words(rows: Rows) -> list[str]:
+    """Quantiles with their intervals, a line each.
+
+    >>> quantile_words([{"quantile": "0.5", "value": 3.0, "low_95": 2.0, "high_95": 4.0, "unit": "km"}])
+    ['0.5: 3 km, from 2 to 4 (95 %)']
+    """
+    results = []
+    for row in rows:
+        value = "not determined" if row["value"] is None else f"{row['value']:.6g} {row['unit']}".rstrip()
+        results.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
+    return results

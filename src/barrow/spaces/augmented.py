@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
+from heapq import heappop, heappush, heapreplace
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -138,7 +139,9 @@ class NoRecords(AugmentedSpace):
         below = self.inner.geometry
         inside, parts = below.tree, below.parts
         if inside is None or self.no_records_distance <= Fraction(1, 2) or not _halfway(self.inner, inside):
-            return Geometry(parts=parts, within=below.within, group_distance=below.group_distance)
+            gaps, far = self.inner.geometry.gaps, float(self.no_records_distance)
+            flow = None if gaps is None or self.inner.geometry.periodic else partial(_beside_line, gaps, far)
+            return Geometry(parts=parts, flow=flow, within=below.within, group_distance=below.group_distance)
         last = self.inner.items
         starts, ends = np.append(inside.starts, last), np.append(inside.ends, last + 1)
         more = self.no_records_distance - Fraction(1, 2)
@@ -291,6 +294,52 @@ def _carrier(graph: NeighbourGraph, item: int) -> int:
         return item
     row = graph.weights[[item]]
     return int(row.indices[int(np.argmax(row.data))])
+
+
+def _beside_line(gaps: Floats, far: float, difference: Floats) -> Floats:
+    """The EMD on a line and one more item at the distance ``far``, 1/2 or more, from all others.
+
+    What the one more item gains, m, may leave the line anywhere. With C the running sum of the rest of the difference,
+    and R that of what leaves, the cost is far m + min sum_i |C_i - R_i| gap_i over 0 <= R_1 <= R_2 <= ... <= m: an
+    isotonic regression in absolute values (docs/proofs/no-records.md, section 7). One heap of the places where its
+    slope changes gives its cost.
+    """
+    rows = difference.reshape(-1, difference.shape[-1])
+    costs = np.empty(len(rows))
+    for i, row in enumerate(rows):
+        leaves = -float(row[-1])
+        sign, most = (-1.0 if leaves < 0.0 else 1.0), abs(leaves)
+        running = sign * np.cumsum(row[:-2])
+        within = np.clip(running, 0.0, most)
+        cost = far * most + float(np.abs(running - within) @ gaps)
+        costs[i] = cost + (isotonic_cost(within.tolist(), gaps.tolist()) if most else 0.0)
+    return costs.reshape(difference.shape[:-1])
+
+
+def isotonic_cost(values: list[float], weights: list[float]) -> float:
+    """The least sum of weighted absolute differences of ``values`` and an increasing sequence.
+
+    The least cost of a sequence that ends at x or below is convex in x; the heap holds where its slope, at most 0,
+    changes, and by how much. A new value adds a kink; what rises beyond it is cut off, and paid for.
+
+    >>> isotonic_cost([1.0, 3.0, 2.0], [1.0, 1.0, 1.0]), isotonic_cost([2.0, 1.0], [1.0, 5.0])
+    (1.0, 1.0)
+    """
+    cost = 0.0
+    kinks: list[tuple[float, float]] = []
+    for value, weight in zip(values, weights, strict=True):
+        left = weight
+        heappush(kinks, (-value, 2.0 * weight))
+        while left > 0.0:
+            place, size = kinks[0]
+            if size > left:
+                cost += (-place - value) * left
+                heapreplace(kinks, (place, size - left))
+                break
+            cost += (-place - value) * size
+            left -= size
+            heappop(kinks)
+    return cost
 
 
 def _halfway(space: Space, tree: TreeEdges) -> bool:

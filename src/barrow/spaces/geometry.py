@@ -110,7 +110,7 @@ class Geometry:
         equidistant: Whether all items are at distance 1 of each other.
         exact: Whether computed distances are the very distances, without any error.
         randomisers: The randomisers of single items that suit it, the best first.
-        flow: A quicker formula of :meth:`flow_cost`.
+        flow: A quicker formula of :meth:`flow_cost`, or one of a space that is no line, circle or tree.
     """
 
     tree: TreeEdges | None = None
@@ -148,6 +148,11 @@ class Geometry:
     @cached_property
     def has_closed_form(self) -> bool:
         """Whether :meth:`flow_cost` is known."""
+        return self.has_sums or self.flow is not None
+
+    @cached_property
+    def has_sums(self) -> bool:
+        """Whether :meth:`flow_cost` is a sum over edges or gaps, which many rows share."""
         return self.tree is not None or self.gaps is not None
 
     @cached_property

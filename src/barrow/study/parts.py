@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
@@ -13,7 +14,6 @@ from barrow.engines import Cell, Columns, Counts, Engine
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger, PromiseLimit
 from barrow.numerics import float_up
-from barrow.planning.after import OwnError
 from barrow.planning.terms import Terms
 from barrow.promises import Promise, Scope, describe_change, guarantee_from_json, odds_upper
 from barrow.questions import Answer, Question
@@ -26,6 +26,9 @@ from barrow.study.about import About, breakdown_of
 from barrow.study.claim import claim_of
 from barrow.study.data import Data
 from barrow.study.study import Study
+
+if TYPE_CHECKING:
+    from barrow.planning.after import OwnError
 
 GROUP, PERIOD = "group", "period"
 """The columns of a table that say which group and which period a row is about."""

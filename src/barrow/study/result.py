@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from barrow import study
 from barrow.display import Displayed
 from barrow.errors import ParameterError, optional_library
 from barrow.questions import Answer
@@ -21,14 +22,12 @@ from barrow.questions.value_tables import Bounds, bounds_of, places_of
 from barrow.spaces import Space
 from barrow.spaces.shapes import cell_places
 from barrow.study.outputs import columns_of, read_tables
-from barrow.study.region import released_shares
 from barrow.study.statement import parse_statement, space_of
-from barrow.study.synthetic import SyntheticRecords, Within, sample_records
-from barrow.study.verification import read_statement
 
 if TYPE_CHECKING:
     from barrow.mechanisms.edge_intervals import RegionInterval
     from barrow.mechanisms.histogram_regions import ReleasedShares
+    from barrow.study.synthetic import SyntheticRecords, Within
 
 _COLUMNS = ("value", "share", "count", "report")
 
@@ -80,7 +79,7 @@ class Release(Displayed):
     @classmethod
     def read(cls, folder: str | os.PathLike[str]) -> Release:
         """The release that was published in ``folder``; :func:`barrow.verify` says whether it is whole."""
-        read_statement(folder)
+        study.read_statement(folder)
         place = Path(folder)
         return cls.of({file.name: file.read_bytes() for file in place.iterdir() if file.is_file()}, place)
 
@@ -122,6 +121,8 @@ class Release(Displayed):
             raise ParameterError(
                 "The release holds the digest of its space, not the space.", allowed="space=", fix="space=study.space"
             )
+        from barrow.study.region import released_shares  # decoders, which few releases are asked for
+
         return released_shares(self.statement, self.tables, place)
 
     def region(
@@ -151,6 +152,8 @@ class Release(Displayed):
             within: Where in its cell a record lies: ``"uniform"`` anywhere in it, ``"centre"`` in its middle.
             space: The study's space, where the release was read from a folder and does not hold it.
         """
+        from barrow.study.synthetic import sample_records
+
         return sample_records(self, rows, within=within, space=space)
 
     @property

@@ -7,7 +7,6 @@ share at an item need not move, whatever the metric, so only the difference is t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +16,7 @@ from barrow.errors import BarrowError, DataError, ParameterError, reading
 from barrow.spaces.geometry import ones
 from barrow.spaces.space import Floats, Ids, Space
 from barrow.transport.graph_flow import exact_flow
-from barrow.transport.solver import pot
+from barrow.transport.solver import Simplex, pot
 
 _MASS_ERROR = 1e-9
 _MANY_PAIRS = 1 << 16
@@ -235,15 +234,15 @@ def transport(space: Space, difference: Floats) -> tuple[float, Ids, Ids, Floats
     return float(mass @ costs[i, j]), source[i], target[j], mass
 
 
-def _by_network(solver: Any, costs: Floats, supply: Floats, demand: Floats) -> Floats:
-    plan, log = solver.emd(supply, demand, costs, numItermax=50_000_000, log=True, check_marginals=False)
-    if log.get("warning"):
+def _by_network(solver: Simplex, costs: Floats, supply: Floats, demand: Floats) -> Floats:
+    plan = solver.dense(supply, demand, costs)
+    if plan is None:
         raise BarrowError(
             "The network simplex did not finish.",
             allowed="histograms with fewer items",
             fix="use a coarser grid, or a tree, line or clustered space, whose distance has a closed form",
         )
-    return np.asarray(plan)
+    return plan
 
 
 def _by_linear_programme(costs: Floats, supply: Floats, demand: Floats) -> Floats:

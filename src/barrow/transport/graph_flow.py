@@ -8,10 +8,10 @@ upper bound) and a potential (so a lower one). Proofs in docs/proofs/edge-decodi
 
 from __future__ import annotations
 
-import warnings
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -121,6 +121,18 @@ class _Net:
 
     @staticmethod
     def of(nodes: int, tails: Any, heads: Any, lengths: Any) -> _Net:
+        """The net of these arrays; of the very same arrays it is the one that was made before."""
+        key = (tails, heads, lengths)
+        for known, net in list(_NETS):
+            if net.nodes == nodes and all(a is b for a, b in zip(known, key, strict=True)):
+                return net
+        net = _Net._checked(nodes, tails, heads, lengths)
+        if all(isinstance(each, np.ndarray) and not each.flags.writeable for each in key):
+            _NETS.append((key, net))
+        return net
+
+    @staticmethod
+    def _checked(nodes: int, tails: Any, heads: Any, lengths: Any) -> _Net:
         t, h = np.asarray(tails, dtype=np.int64), np.asarray(heads, dtype=np.int64)
         cost = np.asarray(lengths, dtype=np.float64)
         if not (t.ndim == 1 and t.shape == h.shape == cost.shape and t.size) or not (cost > 0.0).all():
@@ -133,7 +145,7 @@ class _Net:
             raise ParameterError(f"An edge ends beyond {nodes} nodes.", allowed="nodes from 0 on", fix="graph.nodes")
         return _Net(nodes, t, h, cost)
 
-    @property
+    @cached_property
     def repeated(self) -> Any:
         """Edges with the same ends as another one that is not longer."""
         low, high = np.minimum(self.tails, self.heads), np.maximum(self.tails, self.heads)
@@ -141,12 +153,28 @@ class _Net:
         again = np.append(False, (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0))
         return order[again]
 
+    @cached_property
+    def arcs(self) -> tuple[Ids, Ids, Floats, Ids, Ids]:
+        """All ways of one edge, and from each node to itself, in order and each once; and where each edge is there."""
+        n, each = self.nodes, np.arange(self.nodes)
+        keys = np.concatenate([each * (n + 1), self.tails * n + self.heads, self.heads * n + self.tails])
+        costs = np.concatenate([np.zeros(n), self.lengths, self.lengths])
+        order = np.lexsort((costs, keys))
+        first = order[np.append(True, np.diff(keys[order]) != 0)]
+        ways = keys[first]
+        places = np.searchsorted(ways, keys[n:])
+        return ways // n, ways % n, costs[first], places[: len(self.tails)], places[len(self.tails) :]
+
     @property
     def incidence(self) -> Any:
         each = np.arange(len(self.lengths))
         signs = np.repeat([1.0, -1.0], len(each))
         ends = np.concatenate([self.tails, self.heads]), np.concatenate([each, each])
         return heavy.sparse.csr_array((signs, ends), shape=(self.nodes, len(each)))
+
+
+_NETS: deque[tuple[tuple[Any, Any, Any], _Net]] = deque(maxlen=8)
+"""The last nets, of arrays that nobody can change."""
 
 
 def _checked(nodes: int, values: Any) -> Floats:
@@ -166,46 +194,36 @@ def _by_network(net: _Net, left: Floats, weights: Any) -> Flow | None:
     Every node gets room for all that may pass through it; what it does not pass on stays, at no cost.
     """
     solver, n = pot(), net.nodes
-    if solver is None or n > EXACT_NODES or not _takes_sparse(solver):
+    if solver is None or n > EXACT_NODES:
         return None
     room = float(np.abs(left).sum())
-    each = np.arange(n)
-    rows, columns = np.concatenate([each, net.tails, net.heads]), np.concatenate([each, net.heads, net.tails])
-    costs = np.concatenate([np.zeros(n), net.lengths, net.lengths])
+    begins, ends, costs, forth, back = net.arcs
     supply, demand = room + np.maximum(left, 0.0), room + np.maximum(-left, 0.0)
-    size = n
+    ways, homes = len(costs), np.zeros(0, dtype=np.int64)
     if weights is not None:  # mass 1 may stay wherever there is an item
-        size += 1
         homes = np.asarray(weights.indices, dtype=np.int64)
-        rows, columns = np.concatenate([rows, homes]), np.concatenate([columns, np.full(len(homes), n)])
+        begins, ends = np.concatenate([begins, homes]), np.concatenate([ends, np.full(len(homes), n)])
         costs, demand = np.concatenate([costs, np.zeros(len(homes))]), np.append(demand, 1.0)
-    # Zero costs would be no entries of a sparse matrix: all costs are shifted, which moves every plan's cost alike.
-    shift = float(net.lengths.max())
-    order = np.lexsort((costs, columns, rows))
-    first = order[np.append(True, (np.diff(rows[order]) != 0) | (np.diff(columns[order]) != 0))]
-    matrix = heavy.sparse.coo_array((costs[first] + shift, (rows[first], columns[first])), shape=(n, size))
     demand = demand * (supply.sum() / demand.sum())
-    with warnings.catch_warnings():  # what it warns of is in its log, and splitting answers instead
-        warnings.simplefilter("ignore", UserWarning)
-        plan, log = solver.emd(supply, demand, matrix, numItermax=10**9, log=True, check_marginals=False)
-    if log.get("warning"):
+    order = np.lexsort((ends, begins)) if weights is not None else slice(None)
+    # All costs are shifted alike, which moves every plan's cost alike: among equal ways it then takes the same as ever.
+    shift = float(net.lengths.max())
+    plan = solver.sparse(supply, demand, (begins[order], ends[order], costs[order] + shift))
+    if plan is None:  # splitting answers instead
         return None
-    plan = plan.tocsr()
-    moved = np.asarray(plan[net.tails, net.heads]).ravel() - np.asarray(plan[net.heads, net.tails]).ravel()
+    staying = plan[1] == n
+    mass = np.zeros(ways)
+    inside = ~staying
+    mass[np.searchsorted(begins[:ways] * n + ends[:ways], plan[0][inside] * n + plan[1][inside])] = plan[2][inside]
+    moved = mass[forth] - mass[back]
     moved[net.repeated] = 0.0
     remainder = None
     if weights is not None:
-        stays = np.maximum(plan[:, [n]].toarray().ravel(), 0.0)
-        remainder = stays[np.asarray(weights.indices, dtype=np.int64)]
-        remainder = remainder / remainder.sum()
+        stays = np.zeros(n)
+        stays[plan[0][staying]] = np.maximum(plan[2][staying], 0.0)
+        remainder = stays[homes] / stays[homes].sum()
     cost = float(np.abs(moved) @ net.lengths)
     return Flow(cost, cost * (1.0 - 1e-9), moved, remainder)
-
-
-def _takes_sparse(solver: Any) -> bool:
-    from importlib.metadata import version
-
-    return tuple(int(x) for x in version("POT").split(".")[:3] if x.isdigit()) >= (0, 9, 7) and hasattr(solver, "emd")
 
 
 def grounded(matrix: Any) -> Callable[[Floats], Floats]:
@@ -310,4 +328,7 @@ def emd_flow_upper(space: Space, a: Any, b: Any) -> float:
 @lru_cache(maxsize=8)
 def near_pairs(space: Space) -> Pairs:
     """Tails, heads, the number of nodes, and distances of pairs of near items whose paths stand in for distances."""
-    return nearness.near_pairs(space)
+    tails, heads, nodes, lengths = nearness.near_pairs(space)
+    for array in (tails, heads, lengths):
+        array.setflags(write=False)
+    return tails, heads, nodes, lengths

@@ -74,9 +74,9 @@ def measure_of(space: Space, most: int = MOST_MEASURED) -> Measure:
 
 
 def _exact(space: Space) -> bool:
-    """Whether it has a closed form, or is small enough for all pairs."""
+    """Whether it has a closed form that is quick, or is small enough for all pairs."""
     if space.geometry.has_closed_form:
-        return True
+        return space.geometry.has_sums or space.items <= MOST_MEASURED
     if pot() is None:
         return space.items <= _EXACT_ITEMS_WITHOUT_POT
     known = space.records_space.geometry

@@ -189,7 +189,7 @@ def screened_line(values: Floats, blocks: ScreenBlocks, noise: CellNoise) -> Flo
         result[indices] = 1.0
         return result
     running = np.cumsum(moved(values[indices]))[:-1]
-    limit = np.clip(heavy.optimize.isotonic_regression(running).x, 0.0, 1.0)
+    limit = np.clip(heavy.pava(running), 0.0, 1.0)
     result[indices] = np.diff(limit, prepend=0.0, append=1.0)
     return result
 

@@ -134,7 +134,7 @@ def consistent(tree: EdgeTree, targets: Floats, variances: Floats) -> Floats:
 def top_down(tree: EdgeTree, targets: Floats, variances: Floats) -> Floats:
     """Histogram: the best estimates, projected so that none is negative and children add up to their parent."""
     if tree.path:
-        limit = heavy.optimize.isotonic_regression(targets, weights=1.0 / variances).x
+        limit = heavy.pava(targets, 1.0 / variances)
         return np.diff(np.clip(limit, 0.0, 1.0), prepend=0.0, append=1.0)
     best, noise = best_below(tree, targets, variances)
     for here in tree.levels:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.mechanisms.user_level.ball import BallNoise
+    from barrow.mechanisms.user_level.ball import MOST_ENTRIES, BallNoise
     from barrow.mechanisms.user_level.local import LocalSubsets, SubsetReport, local_subsets
     from barrow.mechanisms.user_level.noise import (
         QueryNoise,
@@ -19,7 +19,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            ".ball": "BallNoise",
+            ".ball": "MOST_ENTRIES BallNoise",
             ".local": "LocalSubsets SubsetReport local_subsets",
             ".noise": "QueryNoise UserLevelNoise query_polytope user_level_candidates user_level_noise",
             ".subsets": "SubsetSelection",

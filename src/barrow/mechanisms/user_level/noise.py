@@ -31,17 +31,18 @@ from barrow.noise import Center, RandomSource, RoundedValues, default_grid
 from barrow.noise.additive.polytope import Polytope, rounded_polytope
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower
+from barrow.numerics.search import root
 from barrow.promises import Event, Model, UserLevelRelease
 from barrow.promises.definitions import positive, probability
 from barrow.queries import Quantised, Query
-from barrow.spaces.space import Floats
+from barrow.spaces.space import Floats, Ids
 
 MOST_OUTPUTS = 5
 _MOST_CORNERS, _MOST_FACETS = 64, 400
 _LEAST_KEPT, _FIRST_TRIALS = 0.01, 2000
 """A polytope that fills less than this of the parallelepiped around it is left alone: each draw would take long."""
-_TRIALS, _MOST_PRODUCTS = 200_000, 4 * 10**6
-_ERRORS = 4.0
+_TRIALS, _MOST_PRODUCTS = 60_000, 4 * 10**6
+_ERRORS, _SIZES = 4.0, 4096
 """Half widths come from sampled points of K; so many standard errors are added to their tails."""
 
 
@@ -77,22 +78,65 @@ def query_polytope(query: Query) -> tuple[Polytope, Fraction] | None:
 def _normals(points: Floats) -> Floats | None:
     """Normals of the facets of the hull of differences, one of each pair; None where all points lie in a plane."""
     most = _MOST_CORNERS
-    try:
-        corners = points[heavy.spatial.ConvexHull(points).vertices]
-        while most > points.shape[1]:
-            some = _spread_out(corners, most)
-            apart = (some[:, None, :] - some[None, :, :]).reshape(-1, points.shape[1])
-            sides = heavy.spatial.ConvexHull(np.unique(apart.round(12), axis=0)).equations
-            normals = sides[:, :-1] / -sides[:, -1:]
-            lead = np.argmax(np.abs(normals), axis=1)
-            normals = normals * np.sign(normals[np.arange(len(normals)), lead])[:, None]
-            distinct: Floats = np.unique(normals.round(9), axis=0)
-            if len(distinct) <= _MOST_FACETS:
-                return distinct
-            most //= 2
-    except (heavy.spatial.QhullError, ValueError):
-        pass
+    hulled = _hull(points)
+    while hulled is not None and most > points.shape[1]:
+        some = _spread_out(points[hulled[0]], most)
+        apart = (some[:, None, :] - some[None, :, :]).reshape(-1, points.shape[1])
+        around = _hull(apart.round(12))
+        if around is None:
+            return None
+        normals = around[1] / around[2][:, None]
+        lead = np.argmax(np.abs(normals), axis=1)
+        normals = normals * np.sign(normals[np.arange(len(normals)), lead])[:, None]
+        distinct = sorted({tuple(row) for row in normals.round(9).tolist()})
+        if len(distinct) <= _MOST_FACETS:
+            return np.array(distinct)
+        most //= 2
     return None
+
+
+def _hull(points: Floats) -> tuple[Ids, Floats, Floats] | None:
+    """The corners of the convex hull, normals of its facets, and how far out they are; None where it is flat."""
+    if points.shape[1] == 2:
+        corners = hull_corners(points)
+        if len(corners) < 3:
+            return None
+        sides = np.roll(points[corners], -1, axis=0) - points[corners]
+        normals = np.column_stack([sides[:, 1], -sides[:, 0]])
+        return corners, normals, (normals * points[corners]).sum(axis=1)
+    try:
+        hull = heavy.spatial.ConvexHull(points)
+    except (heavy.spatial.QhullError, ValueError):
+        return None
+    return hull.vertices.astype(np.int64), hull.equations[:, :-1], -hull.equations[:, -1]
+
+
+def hull_corners(points: Floats) -> Ids:
+    """The corners of the convex hull of points in a plane, in a row around it (Andrew's two chains).
+
+    >>> hull_corners(np.array([[0.0, 0.0], [2.0, 0.0], [1.0, 1.0], [0.0, 2.0], [2.0, 2.0], [1.0, 0.0]])).tolist()
+    [0, 1, 4, 3]
+    """
+    order = np.lexsort((points[:, 1], points[:, 0]))
+    # Of points above each other only the lowest and the highest can be corners.
+    begins = np.flatnonzero(np.diff(points[order, 0], prepend=-np.inf))
+    kept = np.zeros(len(order), dtype=bool)
+    kept[begins] = kept[np.append(begins[1:], len(order)) - 1] = True
+    ids = order[kept].tolist()
+    places = {i: (float(points[i, 0]), float(points[i, 1])) for i in ids}
+    chains = []
+    for row in (ids, ids[::-1]):
+        chain: list[int] = []
+        for i in row:
+            x, y = places[i]
+            while len(chain) > 1:
+                (ax, ay), (bx, by) = places[chain[-2]], places[chain[-1]]
+                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 0.0:
+                    break
+                chain.pop()
+            chain.append(i)
+        chains.append(chain[:-1])
+    return np.array(chains[0] + chains[1], dtype=np.int64)
 
 
 def _spread_out(corners: Floats, most: int) -> Floats:
@@ -110,14 +154,18 @@ def _spread_out(corners: Floats, most: int) -> Floats:
 def _basis(rows: Floats) -> list[int]:
     """The order of rows with d first that bound a small parallelepiped: exchanges that enlarge their determinant."""
     d = rows.shape[1]
-    first = list(heavy.linalg.qr(rows.T, pivoting=True, mode="r")[1][:d])
+    first, rest = [], rows.copy()
+    for _ in range(d):  # the row farthest from the span of those before it
+        first.append(int((rest**2).sum(axis=1).argmax()))
+        along = rest[first[-1]] / np.linalg.norm(rest[first[-1]])
+        rest = rest - np.outer(rest @ along, along)
     for _ in range(100):
         factors = np.abs(rows @ np.linalg.inv(rows[first]))
         i, j = np.unravel_index(int(factors.argmax()), factors.shape)
         if factors[i, j] <= 1.0 + 1e-6:
             break
         first[int(j)] = int(i)
-    return [*map(int, first), *(i for i in range(len(rows)) if i not in set(map(int, first)))]
+    return [*first, *(i for i in range(len(rows)) if i not in set(first))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,15 +270,19 @@ def _sizes(polytope: Polytope) -> _Sizes:
 
 def _quantile(dimension: int, sizes: Floats) -> float:
     """Where P(G Y > t) is 5 %, G ~ Gamma(d + 1) and Y among ``sizes``, whose sampling error is counted."""
-    some = np.maximum(sizes, 1e-12)
+    # Rounded up to one of so many sizes, which makes tails larger.
+    largest = float(sizes.max())
+    counts = np.bincount(np.ceil(sizes * (_SIZES / largest)).astype(np.int64), minlength=_SIZES + 1)
+    kept = np.flatnonzero(counts)
+    some, weights = np.maximum(kept, 1) * (largest / _SIZES) * (1.0 + 1e-15), counts[kept] / len(sizes)
 
     def excess(t: float) -> float:
         tails = _gamma_tail(dimension + 1, t / some)
-        error = _ERRORS * float(tails.std()) / math.sqrt(len(some))
-        return float(tails.mean()) + error - (1.0 - CONFIDENCE)
+        mean = float(weights @ tails)
+        error = _ERRORS * math.sqrt(max(float(weights @ (tails - mean) ** 2), 0.0) / len(sizes))
+        return mean + error - (1.0 - CONFIDENCE)
 
-    top = float(sizes.max()) * (dimension + 1.0) * 20.0
-    return float(heavy.optimize.brentq(excess, 0.0, top, xtol=1e-9)) * (1.0 + 1e-6)
+    return root(excess, 0.0, largest * (dimension + 1.0) * 20.0, xtol=1e-9) * (1.0 + 1e-6)
 
 
 UserLevelNoise = AdditiveNoise | QueryNoise

@@ -176,9 +176,16 @@ def _dot_error(rows: Floats, error: float) -> Floats:
 
 
 def _inverse(rows: Rows) -> Rows | None:
-    """The exact inverse, if there is one."""
-    try:
-        result = heavy.fmpq_mat([[heavy.fmpq(x.numerator, x.denominator) for x in row] for row in rows]).inv()
-    except ZeroDivisionError:
-        return None
-    return tuple(tuple(Fraction(int(x.p), int(x.q)) for x in row) for row in result.tolist())
+    """The exact inverse, if there is one, by elimination."""
+    d = len(rows)
+    whole = [[*row, *(Fraction(int(i == j)) for j in range(d))] for i, row in enumerate(rows)]
+    for i in range(d):
+        at = next((k for k in range(i, d) if whole[k][i]), None)
+        if at is None:
+            return None
+        whole[i], whole[at] = whole[at], whole[i]
+        whole[i] = [x / whole[i][i] for x in whole[i]]
+        for k in range(d):
+            if k != i and whole[k][i]:
+                whole[k] = [x - whole[k][i] * y for x, y in zip(whole[k], whole[i], strict=True)]
+    return tuple(tuple(row[d:]) for row in whole)

@@ -20,12 +20,20 @@ from barrow.numerics import exact
 from barrow.promises import Scope, Window, event_from_json, guarantee_from_json, odds_upper, percent_up
 from barrow.questions import Answer
 from barrow.questions.answer import number
-from barrow.questions.distribution import quantile_words
 from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
 from barrow.questions.plan_text import warnings
 from barrow.questions.statement import Statement
-from barrow.questions.value_tables import Bounds, Rows, bounds_of, counted_rows, names_of, unit_of, values_of
+from barrow.questions.value_tables import (
+    Bounds,
+    Rows,
+    bounds_of,
+    counted_rows,
+    names_of,
+    quantile_words,
+    unit_of,
+    values_of,
+)
 from barrow.render.figures import Figure, at_most, bars, between, near
 from barrow.render.figures.map import place_name
 from barrow.render.item_figures import table_names

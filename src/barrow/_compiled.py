@@ -1,0 +1,118 @@
+"""Compiled parts of scipy without the packages around them, which take a tenth of a second to load.
+
+``scipy.special`` wraps a hundred functions at every start, and ``scipy.optimize`` loads all solvers. The functions that
+are wanted here sit in compiled modules below them, which load in milliseconds.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from itertools import accumulate
+from pathlib import Path
+from threading import get_ident
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class _LoadedError(ImportError):
+    """What is wanted has been loaded: the import of the package around it ends here."""
+
+
+class _Around:
+    """Stands for a package while one module below it is imported, and for no other thread.
+
+    The import of the package fails on purpose once the module is there. Python then forgets the package, and whoever
+    waited for it, or wants it later, imports it as ever; the module below it stays.
+
+    Args:
+        package: The package.
+        module: The name of the module within it, which may be in a package below.
+        instead: What other modules hold that the module imports and does not use here.
+    """
+
+    def __init__(self, package: str, module: str, instead: Mapping[str, Mapping[str, object]]) -> None:
+        self.package, self.module, self.thread = package, module, get_ident()
+        between = [package, *(f"{package}.{each}" for each in accumulate(module.split("."), "{}.{}".format))][:-1]
+        self.empty, self.instead = between, instead
+        self.result: ModuleType | None = None
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
+        if get_ident() != self.thread or name not in (*self.empty, *self.instead):
+            return None
+        spec = ModuleSpec(name, self, is_package=name in self.empty)  # type: ignore[arg-type]  # a loader by what it has
+        if name in self.empty:
+            places = sys.path if path is None else path
+            spec.submodule_search_locations = [str(Path(each) / name.rpartition(".")[2]) for each in places]
+        return spec
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        vars(module).update(self.instead.get(module.__name__, {}))
+        if module.__name__ != self.package:
+            return
+        try:
+            self.result = import_module(f"{self.package}.{self.module}")
+        finally:
+            for name in (*self.empty[1:], *self.instead):
+                sys.modules.pop(name, None)
+        raise _LoadedError
+
+
+def compiled(package: str, module: str, instead: Mapping[str, Mapping[str, object]] | None = None) -> ModuleType:
+    """A module of a package whose own ``__init__`` is not run; run it is where the module cannot do without.
+
+    >>> float(compiled("scipy.special", "_ufuncs").gammaln(3.0)) == float(np.log(2.0))
+    True
+    """
+    name = f"{package}.{module}"
+    if package in sys.modules or name in sys.modules:
+        return import_module(name)
+    around = _Around(package, module, instead or {})
+    sys.meta_path.insert(0, around)
+    try:
+        import_module(package)
+    except _LoadedError:
+        pass
+    except ImportError:  # built otherwise than we know: by the way that everybody takes
+        around.result = None
+    finally:
+        sys.meta_path.remove(around)
+    return import_module(name) if around.result is None else around.result
+
+
+if TYPE_CHECKING:
+    from scipy import special
+else:
+    special = compiled("scipy.special", "_ufuncs")
+
+
+def pava(values: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+    """The increasing values nearest to ``values`` in squares, by pooling adjacent violators.
+
+    >>> pava(np.array([1.0, 3.0, 2.0, 4.0])).tolist()
+    [1.0, 2.5, 2.5, 4.0]
+    """
+    if len(values) == 0:
+        return np.zeros(0)
+    result = np.array(values, dtype=np.float64)
+    mass = np.ones(len(result)) if weights is None else np.array(weights, dtype=np.float64)
+    pool: Any = compiled("scipy.optimize", "_pava_pybind").pava
+    return np.asarray(pool(result, mass, np.full(len(result) + 1, -1, dtype=np.intp))[0])
+
+
+def network_simplex() -> ModuleType:
+    """POT's compiled network simplex; an ImportError says that POT is not installed."""
+
+    def dist(*arguments: Any, **named: Any) -> Any:
+        """What the module imports for solvers on a line: the real one, if anybody uses those."""
+        return import_module("ot.utils").dist(*arguments, **named)
+
+    return compiled("ot", "lp.emd_wrap", {"ot.utils": {"dist": dist}})

@@ -1,0 +1,52 @@
+"""What commands need to write a page and to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from barrow.cli.terminal import echo
+from barrow.errors import ParameterError
+from barrow.render import report as pages
+
+if TYPE_CHECKING:
+    from barrow.render.report import ReportPage
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def page_options(command: Command) -> Command:
+    """``--html`` and ``--open`` of commands that can write a page."""
+    command = click.option("--open", "opened", is_flag=True, help="Open the page in a browser.")(command)
+    return click.option("--html", type=click.Path(), metavar="FILE", help="Write a page to this new file.")(command)
+
+
+def write_page(report: Callable[[], ReportPage], place: str | None, opened: bool, default: str) -> str | None:
+    """Write the page where it was asked for, and open it; None where no page was asked for."""
+    if place is None and not opened:
+        return None
+    file = Path(place or default)
+    page = pages.report_html(report())
+    try:
+        with file.open("x", encoding="utf-8", newline="\n") as target:
+            target.write(page)
+    except OSError as error:
+        raise ParameterError(
+            f"The page cannot be written to {str(file)!r}: {error.strerror}.",
+            allowed="a file that does not exist yet, in a folder that you may write to",
+            fix=f"{file.stem}-2.html",
+        ) from None
+    if opened:
+        show_page(file)
+    return str(file)
+
+
+def show_page(file: Path) -> None:
+    """Open a page, where there is a browser."""
+    import webbrowser  # takes longer to load than a plan
+
+    if not webbrowser.open(file.resolve().as_uri()):
+        echo(f"No browser was found; open {file} yourself.", err=True)

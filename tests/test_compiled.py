@@ -1,0 +1,59 @@
+"""Compiled parts of other libraries, without what is around them: the same functions, and nothing is left broken."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from barrow import heavy
+
+
+def run(code: str) -> str:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_the_packages_around_do_not_load_and_load_later_as_ever():
+    code = (
+        "import sys\nfrom barrow import heavy\n"
+        "first = heavy.special.gammaln\nheavy.pava(__import__('numpy').array([2.0, 1.0]))\n"
+        "print('scipy.special' in sys.modules, 'scipy.optimize' in sys.modules)\n"
+        "import scipy.special, scipy.optimize\n"
+        "print(scipy.special.gammaln is first, scipy.special.logsumexp([0.0]))\n"
+        "print(scipy.optimize.brentq(lambda x: x, -1, 2))"
+    )
+    assert run(code).split("\n") == ["False False", "True 0.0", "0.0"]
+
+
+def test_other_threads_never_see_a_package_half_loaded():
+    code = (
+        "import threading\nfrom barrow import heavy\nseen = []\ngo = threading.Barrier(5)\n"
+        "def other():\n    go.wait()\n    import scipy.special\n"
+        "    seen.append(float(scipy.special.logsumexp([0.0])))\n"
+        "def own():\n    go.wait()\n    seen.append(float(heavy.special.expit(0.0)))\n"
+        "threads = [threading.Thread(target=f) for f in (other, other, own, own)]\n"
+        "[t.start() for t in threads]\ngo.wait()\n[t.join() for t in threads]\nprint(sorted(seen))"
+    )
+    assert run(code) == "[0.0, 0.0, 0.5, 0.5]"
+
+
+def test_the_network_simplex_loads_alone():
+    pytest.importorskip("ot")
+    code = (
+        "import sys\nimport numpy as np\nfrom barrow.transport.solver import pot\n"
+        "plan = pot().dense(np.array([0.5, 0.5]), np.array([0.25, 0.75]), np.array([[0.0, 1.0], [1.0, 0.0]]))\n"
+        "print(plan.tolist(), 'ot' in sys.modules, 'scipy.spatial' in sys.modules)\n"
+        "import ot\nprint(round(float(ot.emd2_1d([0.0, 1.0], [2.0, 3.0], metric='cityblock')), 9))"
+    )
+    assert run(code).split("\n") == ["[[0.25, 0.25], [0.0, 0.5]] False False", "2.0"]
+
+
+def test_isotonic_regression_is_that_of_scipy():
+    rng = np.random.default_rng(1)
+    for size in (0, 1, 2, 50):
+        values, weights = rng.normal(size=size), rng.uniform(0.1, 3.0, size)
+        given = values.copy()
+        expected = optimize.isotonic_regression(values, weights=weights).x if size else values
+        assert heavy.pava(values, weights) == pytest.approx(expected)
+        assert (values == given).all()
