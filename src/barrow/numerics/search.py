@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,15 +95,21 @@ def root(
         under = math.sqrt(at * at - at_low * at_high)
         turn = math.copysign(1.0, at_low - at_high) * at / under if under > 0.0 else 0.0
         guess = middle + (middle - low) * turn
-        ends = [(low, at_low), (middle, at), (high, at_high)]
+        one, at_one, two, at_two = middle, at, middle, at
         if low < guess < high and guess != middle:
             there = function(guess)
             if there == 0.0:
                 return guess
-            ends = sorted([*ends, (guess, there)])
-        (low, at_low), (high, at_high) = next(
-            (left, right) for left, right in pairwise(ends) if (left[1] < 0.0) != (right[1] < 0.0)
-        )
+            if guess < middle:
+                one, at_one = guess, there
+            else:
+                two, at_two = guess, there
+        if (at_low < 0.0) != (at_one < 0.0):
+            high, at_high = one, at_one
+        elif (at_two < 0.0) != (at_high < 0.0):
+            low, at_low = two, at_two
+        else:
+            low, at_low, high, at_high = one, at_one, two, at_two
     return low + (high - low) / 2.0
 
 
