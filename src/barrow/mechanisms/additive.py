@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -32,6 +33,19 @@ _FEW = 50
 """Up to this shape a gamma tail is a short sum; above it the compiled function is quicker and as exact."""
 _ROUNDED = 2e-3
 """Which share of an interval's misses is left for the rounding of many answers."""
+
+
+@lru_cache(maxsize=1024)
+def _quantile(noise: NoiseDistribution, share: float) -> float:
+    """The quantile where it has no formula; plans ask for the same few again and again."""
+    if noise.p is None:
+        result = root(lambda t: math.erfc(t) - share, 0.0, 40.0, rtol=1e-13) * math.sqrt(2.0)
+    else:
+        # No output exceeds the norm, Gamma(d), which exceeds this less often (Boucheron, Lugosi, Massart 2.4).
+        rare = -math.log(share)
+        high = noise.dimension + math.sqrt(2.0 * noise.dimension * rare) + rare + 1.0
+        result = root(lambda t: noise.tail(t) - share, 0.0, high, xtol=1e-10, rtol=1e-12)
+    return result * (1.0 + 1e-9)
 
 
 def gamma_tail(shape: int, x: float) -> float:
@@ -113,15 +127,7 @@ class NoiseDistribution:
             raise ParameterError(f"share is {share!r}.", allowed="a number in (0, 1)", fix="share=0.05")
         if self.p is not None and self._independent:
             return -math.log(share) * (1.0 + 1e-9)
-
-        if self.p is None:
-            result = root(lambda t: math.erfc(t) - share, 0.0, 40.0, rtol=1e-13) * math.sqrt(2.0)
-        else:
-            # No output exceeds the norm, Gamma(d), which exceeds this less often (Boucheron, Lugosi, Massart 2.4).
-            rare = -math.log(share)
-            high = self.dimension + math.sqrt(2.0 * self.dimension * rare) + rare + 1.0
-            result = root(lambda t: self.tail(t) - share, 0.0, high, xtol=1e-10, rtol=1e-12)
-        return result * (1.0 + 1e-9)
+        return _quantile(self, share)
 
     def simultaneous_quantile(self, share: float) -> float:
         """The distance beyond which any output is off with probability at most ``share``.
