@@ -239,6 +239,12 @@ def products() -> list[RealSet]:
     ]
 
 
+def flown_pairs() -> RealSet:
+    """How far and at what hour aircraft flew; many flights of each."""
+    flown = _between(_columns("nycflights13/flights", "distance", "hour", person="tailnum"), (0, 3000), (0, 24))
+    return RealSet("flights", "product", "line(low=0, high=3000, step=100) x line(low=0, high=24, step=1)", flown)
+
+
 def shares(of: RealSet, space: Any) -> NDArray[np.float64]:
     """The true histogram, each person counting once."""
     whose, columns = of.records()
