@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from barrow.collect.card import Card, make_card
 from barrow.collect.card_form import signed_bytes
 from barrow.collect.keys import b64, public_bytes
 from barrow.collect.sealing import seal
+from barrow.collect.sum_task import verify_digest
 from barrow.local import Report, Survey
 from barrow.noise.source import SeededSource, SystemSource
 from barrow.spaces import Clustered, Tree
@@ -28,6 +30,7 @@ FOLDER = Path(__file__).parents[2] / "clients" / "vectors"
 PEOPLE = {"users": 1000}
 SHUFFLE = {**PEOPLE, "alpha": 3, "delta": "1e-6", "model": "shuffle"}
 LOCAL = {**PEOPLE, "alpha": 5, "model": "local"}
+SUMMED = {**PEOPLE, "alpha": 8, "model": "aggregated"}
 MOODS = "discrete(labels=['calm', 'glad', 'sad', 'tense', 'tired'])"
 SHOPS = Clustered({"fruit": ["fig", "pear", "plum"], "tool": ["saw", "axe"], "bread": ["rye"]}, r=0.1)
 PLACES = Tree.nested(
@@ -43,11 +46,15 @@ SURVEYS = {
     "laplace-mean": (AGES, "mean", LOCAL, [[20, 30], [0], [100, 100, 7]]),
     "laplace-distance": (AGES, "distance(to=30)", LOCAL, [[20, 30]]),
     "laplace-tree": (PLACES, "histogram(mechanism='tree')", {**LOCAL, "alpha": 8}, [[0, 1, 4], [3]]),
+    "sums-mean": (AGES, "mean", SUMMED, [[20, 30], [0], [100, 100, 7]]),
+    "sums-tree": (PLACES, "histogram(mechanism='tree')", {**SUMMED, "aggregators": 3}, [[0, 1, 4], [3], [2, 2, 2]]),
 }
 """Name, then space, question, terms, and some people's items."""
 NOW, FOREVER = 1_700_000_000, 365_000
 SIGNER = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 ANALYSER = X25519PrivateKey.from_private_bytes(bytes(range(32, 64)))
+AGGREGATORS = [X25519PrivateKey.from_private_bytes(bytes(range(start, start + 32))) for start in (128, 160, 192)]
+VERIFY = bytes(range(200, 232))
 MIXER, FRONT = (Ed25519PrivateKey.from_private_bytes(bytes(range(start, start + 32))) for start in (64, 96))
 
 
@@ -95,6 +102,8 @@ def crafted(name: str) -> list[list[int]]:
     """First words that lead to rare ways: a tiny uniform, either sign, all ones; a refused draw."""
     if name in ("laplace-mean", "laplace-distance"):
         return [[5], [2**64 - 6], [0], [2**64 - 1], [2**63 - 1], [2**63], [2**44 + 7], [2**64 - 1 - 2**30]]
+    if name == "sums-mean":  # all ones, none, and words at the end of what a coin leaves open
+        return [[0], [2**64 - 1], [2**63], [2**63 - 1], [2**62]]
     if name == "laplace-tree":
         ordinary = SeededSource(99).words(5).tolist()
         return [[9, *ordinary[1:]], [*ordinary[:2], 2**64 - 4, *ordinary[3:]]]
@@ -140,6 +149,8 @@ def card_of(name: str) -> Card:
     _, study, _ = survey_of(name)
     mixed = {"analyser": ANALYSER, "mixer": MIXER, "shuffler": "https://shuffle.example.org"}
     keys = {"signer": SIGNER, "front": FRONT, **(mixed if study.model.value == "shuffle" else {})}
+    if study.model.value == "aggregated":
+        keys |= {"aggregators": AGGREGATORS[: study.parties.aggregators], "verify": verify_digest(VERIFY)}
     return make_card(study, address="https://collect.example.org", days=FOREVER, now=NOW, **keys)
 
 
@@ -204,6 +215,39 @@ def refused() -> list[dict]:
         {"why": "short key of the shuffler", "card": changed(good, mixing={"key": "AAAA"})},
         {"why": "short key of the analyser", "card": changed(good, sealing={**good["sealing"], "key": "AAAA"})},
         {"why": "no channel", "card": changed(good, channel={})},
+        *refused_sums(),
+    ]
+
+
+def refused_sums() -> list[dict]:
+    """Aggregated cards whose noise, ranges or aggregators are not what they say."""
+    tree = json.loads(card_of("sums-tree").text)
+    channel, sealing, claimed = tree["channel"], tree["sealing"], tree["claimed"]
+
+    def changed(**parts: object) -> dict:
+        return resigned({**tree, **parts})
+
+    top, below = (int(part) for part in channel["rate"].split("/"))
+    return [
+        {"why": "less noise in a sum", "card": changed(channel={**channel, "rate": f"{2 * top}/{below}"})},
+        {
+            "why": "a finer grid of a sum",
+            "card": changed(channel={**channel, "grid": str(Fraction(channel["grid"]) / 2)}),
+        },
+        {"why": "price of a sum", "card": changed(claimed={**claimed, "epsilon": "1/10"})},
+        {"why": "a sum without its price", "card": changed(claimed=None)},
+        {
+            "why": "all may be dishonest",
+            "card": changed(channel={**channel, "dishonest": 3}, claimed={**claimed, "dishonest": 3}),
+        },
+        {"why": "a sum by one", "card": changed(sealing={**sealing, "keys": sealing["keys"][:1]})},
+        {"why": "a sum by one under two names", "card": changed(sealing={**sealing, "keys": sealing["keys"][:1] * 3})},
+        {"why": "no common key", "card": changed(sealing={**sealing, "verify": ""})},
+        {"why": "short key of an aggregator", "card": changed(sealing={**sealing, "keys": ["AAAA", "AAAB", "AAAC"]})},
+        {"why": "ranges of a sum", "card": changed(channel={**channel, "most": []})},
+        {"why": "negative range of a sum", "card": changed(channel={**channel, "most": [-1]})},
+        {"why": "a sum of the local model", "card": changed(model="local")},
+        {"why": "a mixed sum", "card": changed(mixing={"key": "A" * 43})},
     ]
 
 

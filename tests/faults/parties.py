@@ -70,7 +70,7 @@ WEAK = {
         (hostile.one_invitation_twice,),
     ),
     "a wallet that only knows names": Weak(
-        lambda patch: patch.setattr(ClientBudget, "reserve", lambda self, survey, card, price: False),
+        lambda patch: patch.setattr(ClientBudget, "reserve", lambda self, survey, card, price, **_: False),
         (hostile.a_cheap_card_first, hostile.a_dear_card),
     ),
 }  # fmt: skip

@@ -18,8 +18,12 @@ export const fromBigInt = (value, size) => {
   const text = value.toString(16).padStart(2 * size, "0");
   return Uint8Array.from({ length: size }, (_, i) => parseInt(text.slice(2 * i, 2 * i + 2), 16));
 };
-export const b64 = (bytes) =>
-  btoa(String.fromCharCode(...bytes)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+export const b64 = (bytes) => {
+  let text = "";
+  // In pieces: a call takes only so many arguments.
+  for (let at = 0; at < bytes.length; at += 8192) text += String.fromCharCode(...bytes.subarray(at, at + 8192));
+  return btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+};
 
 /** The bytes of a text in base64; any other spelling of the same bytes is refused. */
 export function unb64(text, size) {

@@ -4,6 +4,7 @@ import { hex, unb64, utf8 } from "./bytes.js";
 import { CardError, Fraction } from "./exact.js";
 import { drawLaplace, proveLaplace } from "./laplace.js";
 import { drawStops, proveStops } from "./stops.js";
+import { drawSums, proveSums } from "./sums.js";
 
 const KEYS = [
   "barrow", "version", "study", "question", "survey", "model", "description", "promises", "people", "honest", "messages",
@@ -17,7 +18,7 @@ const NAME = /^sha256:[0-9a-f]{64}$/;
 const PRICE = /^[0-9]{1,400}(\/[1-9][0-9]{0,400})?$/;
 const LARGEST_PRICE = new Fraction(10n ** 9n);
 const VARIANT = "RSABSSA-SHA384-PSS-Randomized";
-const KINDS = { stops: [proveStops, drawStops], laplace: [proveLaplace, drawLaplace] };
+const KINDS = { stops: [proveStops, drawStops], laplace: [proveLaplace, drawLaplace], sums: [proveSums, drawSums] };
 
 /** JSON as it is signed: keys sorted at all levels, no spaces; a number that is not a safe integer is refused. */
 export function canonical(data) {
@@ -68,8 +69,9 @@ const count = (value) => Number.isSafeInteger(value) && value > 0;
 
 /** Whether everything in a signed card has its form; what follows from its numbers is proved later. */
 function checkParts(data) {
-  const local = data.model === "local";
-  if (!local && data.model !== "shuffle") throw new CardError("The card is of another model.");
+  const [local, summed] = [data.model === "local", data.model === "aggregated"];
+  if (!local && !summed && data.model !== "shuffle") throw new CardError("The card is of another model.");
+  if (summed !== (data.channel.kind === "sums")) throw new CardError("The card's channel is of another model.");
   if (typeof data.survey !== "string" || !NAME.test(data.survey)) throw new CardError("The card's survey is not named by a digest.");
   if (!count(data.people) || !count(data.messages)) throw new CardError("The card is about no people, or no messages.");
   if (!Number.isSafeInteger(data.issued) || !Number.isSafeInteger(data.expires)) throw new CardError("The card has no time.");
@@ -80,14 +82,15 @@ function checkParts(data) {
     throw new CardError("The card does not say who lets people in, in a way that is known here.");
   }
   unb64(admission.key, tokens ? undefined : 32);
-  if (!sameKeys(data.send, ["card", local ? "reports" : "messages", ...(tokens ? ["tokens"] : [])])) {
+  if (!sameKeys(data.send, ["card", local || summed ? "reports" : "messages", ...(tokens ? ["tokens"] : [])])) {
     throw new CardError("The card does not say where to send.");
   }
   Object.values(data.send).forEach(checkAddress);
-  if (local !== (sealing === null) || local !== (mixing === null)) {
+  if (local !== (sealing === null) || (local || summed) !== (mixing === null)) {
     throw new CardError("The card does not say how messages are sealed and mixed.");
   }
-  if (!local) {
+  if (summed) checkAggregators(data);
+  if (!local && !summed) {
     const known = sameKeys(sealing, ["suite", "key", "plain", "bytes"]) && sameKeys(mixing, ["key"]);
     if (!known || canonical(sealing.suite) !== "[32,1,1]" || sealing.plain !== 16 || sealing.bytes !== 64) {
       throw new CardError("The card asks for another encryption or mixing.");
@@ -101,6 +104,23 @@ function checkParts(data) {
   }
 }
 
+/** A key for each aggregator, all different, and as many as the channel and the claim count on. */
+function checkAggregators({ sealing, channel, claimed }) {
+  const { keys, suite, verify } = sealing;
+  if (!sameKeys(sealing, ["suite", "keys", "verify"]) || canonical(suite) !== "[32,1,1]" || !NAME.test(verify)) {
+    throw new CardError("The card does not say for whom answers are sealed.");
+  }
+  keys.forEach((key) => unb64(key, 32));
+  const same = keys.length === channel.aggregators && claimed.aggregators === channel.aggregators
+    && claimed.dishonest === channel.dishonest;
+  if (keys.length < 2 || new Set(keys).size !== keys.length || !same) {
+    throw new CardError("The card does not name two or more different aggregators.");
+  }
+}
+
+/** What answering costs: whoever colludes; of a sum in shares, if enough aggregators keep to the rules. */
+const costOf = (data) => priceOf(data.model === "aggregated" ? data.claimed.epsilon : data.local.epsilon);
+
 /** The channel's constants, proved; whoever holds nothing holds an item of the card. */
 function prove(data) {
   const kind = Object.hasOwn(KINDS, data.channel.kind) ? KINDS[data.channel.kind] : null;
@@ -109,7 +129,7 @@ function prove(data) {
   if (!Number.isSafeInteger(nothing) || nothing < 0 || nothing >= data.labels.length) {
     throw new CardError("The item of whoever holds nothing is not on the card.");
   }
-  return kind[0](data.channel, data.metric, priceOf(data.local.epsilon), data.labels.length);
+  return kind[0](data.channel, data.metric, costOf(data), data.labels.length);
 }
 
 /** A card that is whole, signed and proved. */
@@ -119,7 +139,8 @@ export class Card {
     this.digest = digest;
     this.name = `card-${digest.slice(7, 23)}.json`;
     this.shuffled = data.model === "shuffle";
-    this.epsilon = priceOf(data.local.epsilon);
+    this.summed = data.model === "aggregated";
+    this.epsilon = costOf(data);
     this.proved = proved;
   }
 

@@ -4,6 +4,7 @@ import { b64, hex, joined, unb64, utf8 } from "./bytes.js";
 import { priceOf, readCard } from "./card.js";
 import { ZERO } from "./exact.js";
 import { seal } from "./sealing.js";
+import { aggregatorsOf, bodyOf, shareReport, signedPart } from "./sums.js";
 import { blind, finalize, readIssuer, saidOf } from "./tokens.js";
 import { SystemWords, randomBytes, shuffled } from "./words.js";
 
@@ -46,15 +47,24 @@ export class Client {
    * The client of a card.
    *
    * source: the card's JSON, text or data. memory: a BrowserMemory or FileMemory. limit: what all cards together may
-   * cost this person, as a text such as "10"; remembered once it is given. signer: who must have signed it.
+   * cost this person, as a text such as "10"; remembered once it is given. signer: who must have signed it. trust: the
+   * name of a card's aggregators (`await client.aggregators()`), if this person counts on them not to work together.
    */
-  static async open(source, { memory, limit, signer } = {}) {
+  static async open(source, { memory, limit, signer, trust } = {}) {
     const card = await readCard(source, { signer });
     if (limit !== undefined) {
       const value = limitOf(limit);
       await memory.update((state) => { state.limit = text(value); });
     }
+    if (trust !== undefined) {
+      await memory.update((state) => { state.trusted = [...new Set([...state.trusted, String(trust)])].sort(); });
+    }
     return new Client(card, memory);
+  }
+
+  /** The name of the card's aggregators, to which the person opts in; null where it has none. */
+  async aggregators() {
+    return this.card.summed ? aggregatorsOf(this.card.sealing.keys) : null;
   }
 
   /** What was spent on all surveys together, and the limit, as numbers for people to read. */
@@ -62,6 +72,7 @@ export class Client {
     return this.memory.update((state) => ({
       spent: spentOf(state).toNumber(),
       limit: state.limit === null ? null : priceOf(state.limit).toNumber(),
+      inShares: [...state.surveys.values()].filter((entry) => entry.aggregators !== undefined).length,
     }));
   }
 
@@ -70,6 +81,7 @@ export class Client {
     const { card } = this;
     const ids = items === undefined ? null : card.checked(items);
     const price = text(card.epsilon);
+    const trust = await this.aggregators();
     const known = await this.memory.update((state) => {
       const entry = state.surveys.get(card.survey);
       if (entry !== undefined) {
@@ -81,10 +93,14 @@ export class Client {
       if (ids === null) throw new LimitError("Nothing was drawn yet: give the items.");
       card.checkTime();
       if (entry === undefined) {
+        if (trust !== null && !state.trusted.includes(trust)) {
+          throw new LimitError(`The person has not said that they count on this card's aggregators (${trust}).`);
+        }
         if (state.limit === null) throw new LimitError("The person has set no limit on what all their answers may show.");
         const left = priceOf(state.limit).minus(spentOf(state));
         if (!card.epsilon.atMost(left)) throw new LimitError("This card costs more than is left of the person's limit.");
-        state.surveys.set(card.survey, { card: card.digest, epsilon: price });
+        const shared = trust === null ? {} : { aggregators: trust };
+        state.surveys.set(card.survey, { card: card.digest, epsilon: price, ...shared });
       }
       return null;
     });
@@ -102,6 +118,7 @@ export class Client {
 
   /** The line that a collector of the local model takes; also what a page can show before it is sent. */
   async line(items) {
+    if (this.card.summed) throw new LimitError("An answer in one piece would show everything: it leaves in shares.");
     const { id, values } = await this.report(items);
     const study = JSON.stringify(this.card.survey);
     return `{"barrow":"local report","version":1,"study":${study},"id":"${id}","values":[${values.join(",")}]}`;
@@ -123,10 +140,31 @@ export class Client {
     return kept.map((message) => unb64(message));
   }
 
+  /** The sealed shares of an aggregated card: nonce, public share, one for each aggregator; the same ever after. */
+  async shares(items) {
+    const { card, memory } = this;
+    const { values } = await this.report(items);
+    const known = await memory.update((state) => state.surveys.get(card.survey).shared ?? null);
+    if (known !== null) return known.map((part) => unb64(part));
+    const keys = card.sealing.keys.map((key) => unb64(key, 32));
+    const made = (await shareReport(card, keys, values)).map(b64);
+    const kept = await memory.update((state) => {
+      const entry = state.surveys.get(card.survey);
+      entry.shared ??= made;
+      return entry.shared;
+    });
+    return kept.map((part) => unb64(part));
+  }
+
   /** Answer the card: resolves with how many were accepted, and how many were there already. */
   async send(items, { invitation = "", fetch = globalThis.fetch } = {}) {
     const { card, memory } = this;
     card.checkTime();
+    if (card.summed) {
+      const shared = await this.shares(items);
+      const [token] = await this.#tokens([signedPart(shared)], invitation, fetch);
+      return taken(fetch, card.send.reports, bodyOf(shared, token), "application/octet-stream");
+    }
     if (!card.shuffled) {
       const line = await this.line(items);
       const [token] = await this.#tokens([utf8(line)], invitation, fetch);

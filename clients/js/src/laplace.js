@@ -55,10 +55,17 @@ function widestChange(table) {
 
 /** Refuses a channel whose scale does not hide what the card says; exact. */
 export function proveLaplace(channel, metric, epsilon, items) {
-  const [scale, grid, step, alpha] = [channel.scale, channel.grid, channel.step, channel.alpha].map(Fraction.of);
-  if (!scale.positive || !grid.positive || !grid.atMost(scale) || !step.positive || !alpha.positive) {
+  const [scale, grid, alpha] = [channel.scale, channel.grid, channel.alpha].map(Fraction.of);
+  if (!scale.positive || !grid.positive || !grid.atMost(scale) || !alpha.positive) {
     throw new CardError("The scale, the grid or the step of the noise is wrong.");
   }
+  return { ...proveTable(channel, metric, epsilon, items, scale, alpha), scale, grid };
+}
+
+/** Refuses a table that noise of this scale does not hide at this alpha, and at the card's price; exact. */
+export function proveTable(channel, metric, epsilon, items, scale, alpha) {
+  const step = Fraction.of(channel.step);
+  if (!step.positive) throw new CardError("The step of the table is wrong.");
   const table = channel.table.map((row) => row.map((value) => Fraction.of(value)));
   const columns = table[0]?.length ?? 0;
   if (table.length !== items || columns < 1 || table.some((row) => row.length !== columns || row.some((v) => v.d !== 1n))) {
@@ -78,7 +85,7 @@ export function proveLaplace(channel, metric, epsilon, items) {
   if (!alpha.times(widest).atMost(epsilon) && !step.times(new Fraction(widestChange(whole))).atMost(scale.times(epsilon))) {
     throw new CardError("Answering costs more than the card says.");
   }
-  return { table: whole, scale, grid, step };
+  return { table: whole, step };
 }
 
 /** floor(a + sign b z) for the two ends of -ln U, or null where these bits leave it open. */

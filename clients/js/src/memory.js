@@ -9,16 +9,17 @@ const FORGOTTEN = "What was remembered cannot be read, so it is not known what w
 
 /** The state, with the surveys in a map that has no names but those of surveys; refused if anything is wrong in it. */
 const checked = (state) => {
-  const { barrow, version, limit, surveys } = state ?? { barrow: "card wallet", version: 2, limit: null, surveys: {} };
+  const { barrow, version, limit, surveys, trusted = [] } = state ?? { barrow: "card wallet", version: 3, limit: null, surveys: {} };
   try {
-    if (barrow !== "card wallet" || version !== 2 || typeof surveys !== "object") throw new TypeError("another file");
+    if (barrow !== "card wallet" || ![2, 3].includes(version) || typeof surveys !== "object") throw new TypeError("another file");
+    if (!Array.isArray(trusted) || trusted.some((name) => typeof name !== "string")) throw new TypeError("another list");
     if (limit !== null) priceOf(limit);
     const named = new Map(Object.entries(surveys));
     for (const [name, entry] of named) {
       priceOf(entry.epsilon);
       if (!NAME.test(name) || !NAME.test(entry.card)) throw new TypeError("another name");
     }
-    return { barrow, version, limit, surveys: named };
+    return { barrow, version: 3, limit, surveys: named, trusted };
   } catch {
     throw new Error(FORGOTTEN);
   }

@@ -40,12 +40,17 @@ export async function seal(digest, publicKey, value) {
   const plain = new Uint8Array(16);
   plain[0] = 1;
   new DataView(plain.buffer).setUint32(12, Number(value));
+  return sealBytes(utf8(`barrow message 2 ${digest}`), publicKey, plain);
+}
+
+/** Bytes that only the owner of a key can open, 48 more than they are. */
+export async function sealBytes(info, publicKey, plain) {
   const own = await crypto.subtle.generateKey({ name: "X25519" }, true, ["deriveBits"]);
   const enc = new Uint8Array(await crypto.subtle.exportKey("raw", own.publicKey));
   const theirs = await crypto.subtle.importKey("raw", publicKey, { name: "X25519" }, true, []);
   const shared = new Uint8Array(await crypto.subtle.deriveBits({ name: "X25519", public: theirs }, own.privateKey, 256));
-  if (shared.every((byte) => byte === 0)) throw new TypeError("The analyser's key is no good key.");
-  const [key, iv] = await schedule(shared, enc, publicKey, utf8(`barrow message 2 ${digest}`));
+  if (shared.every((byte) => byte === 0)) throw new TypeError("The key to seal for is no good key.");
+  const [key, iv] = await schedule(shared, enc, publicKey, info);
   const aes = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt"]);
   return joined(enc, new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv }, aes, plain)));
 }

@@ -10,6 +10,7 @@ import click
 import msgspec
 
 from barrow.cli.collect_keys import KEYS, invite, keys, make_folder, write_invitations
+from barrow.cli.collect_sums import HOST, OPERATOR, RATE, aggregate
 from barrow.cli.local import _lines, _show
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
@@ -17,36 +18,27 @@ from barrow.cli.study_options import make_study, output_options
 from barrow.cli.terminal import echo
 from barrow.collect import Client
 from barrow.collect.analyser import analyse as analysed
-from barrow.collect.analyser import analyse_reports, collect_reports
+from barrow.collect.analyser import analyse_reports, analyse_sums, collect_reports
 from barrow.collect.card import make_card, planned_card, read_card
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer
-from barrow.collect.keys import key_file, new_key, public_bytes, public_of, read_key, unb64, write_key
+from barrow.collect.keys import key_file, new_key, public_bytes, public_of, read_key, read_public, unb64, write_key
 from barrow.collect.operating import operator_secret
 from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
 from barrow.collect.stores import open_store
+from barrow.collect.sum_exchange import read_sums
+from barrow.collect.sum_task import new_verify_key, sum_task, verify_digest, write_verify_key
 from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.spaces.product import columns_of
 
 _CARD = click.argument("card_file", metavar="CARD", type=click.Path())
-_HOST = click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
-_RATE = click.option(
-    "--rate",
-    type=Whole(0, 10**9),
-    default=600,
-    show_default=True,
-    help="Requests a minute from one address; 0 behind a proxy that limits.",
-)
-_OPERATOR = click.option(
-    "--operator", type=click.Path(), metavar="FILE", help="The operator's secret, made if new: opens /status, /metrics."
-)
 
 
 @click.group()
 def collect() -> None:
-    """Collect over the network: cards, collector, shuffler, analyser.
+    """Collect over the network: cards, collector, shuffler, aggregators, analyser.
 
     Example:  barrow collect init study.toml --address https://reports.example.org
     """
@@ -54,6 +46,7 @@ def collect() -> None:
 
 collect.add_command(keys)
 collect.add_command(invite)
+collect.add_command(aggregate)
 
 
 @collect.command(short_help="Write a signed card, and the keys that go with it.")
@@ -70,13 +63,20 @@ collect.add_command(invite)
     help="How many invitations to write; one a person by default.",
 )
 @click.option("--public", multiple=True, type=click.Path(), metavar="FILE", help="A party's public key, made by it.")
+@click.option(
+    "--aggregator",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="An aggregator's public key, made by it; the leader's first (aggregated studies).",
+)
 @click.option("--days", type=Whole(1, 36_500), default=90, show_default=True, help="How long the card is valid.")
 @click.option("--out", default=".", show_default=True, type=click.Path(), help="The folder of the card.")
 @KEYS
 @output_options
 def init(
     study_file: str, question: str | None, address: str, shuffler: str | None, attested: bool, invitations: int,
-    public: tuple[str, ...], days: int, out: str, keys: str, as_json: bool, quiet: bool,
+    public: tuple[str, ...], aggregator: tuple[str, ...], days: int, out: str, keys: str, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Write a card for one question of STUDY, and the private keys (files 0600) of parties that gave no --public key.
 
@@ -86,6 +86,8 @@ def init(
         --address https://reports.example.org
       barrow collect init study.toml --address … --shuffler … \\
         --public analyser-….public --public shuffler-….public
+      barrow collect init study.toml --address … \\
+        --aggregator leader/….public --aggregator helper/….public
     """  # noqa: D301  (click reads the backspace)
     study = make_study(study_file)
     shuffled = study.model.value == "shuffle"
@@ -97,11 +99,15 @@ def init(
     if known:  # one publisher signs many cards
         built["signer"] = read_key(folder / "signer.key", "signer")
     parties = {("mixer" if name == "shuffler" else name): key for name, key in {**built, **given}.items()}
+    common = new_verify_key()
+    if study.model.value == "aggregated":
+        parties["aggregators"] = [read_public(file, "aggregator") for file in aggregator]
+        parties["verify"] = verify_digest(common)
     card = make_card(study, question, address=address, shuffler=shuffler, days=days, **parties)
     place = Path(out) / card.name
     make_folder(folder, 0o700)
     make_folder(Path(out), 0o755)
-    written: dict[str, str] = {}
+    written = {"verify": str(write_verify_key(folder, common))} if card.summed else {}
     for name, key in built.items():
         file = folder / "signer.key" if name == "signer" else key_file(folder, name, public_bytes(key))
         if not (name == "signer" and known):
@@ -113,6 +119,8 @@ def init(
     told = {"card": str(place), "digest": card.digest, "keys": written, "browsers": card.everywhere}
     lines = [f"Wrote {place}, valid for {days} days.", *(f"  {name:12} {file}" for name, file in written.items())]
     lines += [f"Answered by: {answered_by(card)}.", f"Next: barrow collect card {place} --explain"]
+    if "verify" in written:
+        lines.append(f"Give every aggregator the card and a copy of {written['verify']}, and nobody else that file.")
     tell(as_json, quiet, told, str(place), *lines)
 
 
@@ -145,39 +153,54 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
 @click.option("--limit", help="The most ε that all answers together may cost this person; needed once.")
 @click.option("--invitation", help="The code that lets this person have tokens.")
 @click.option("--signer", help="The public key that must have signed the card.")
+@click.option("--trust", metavar="ID", help="Opt in to a card's aggregators: count on them not to work together.")
+@click.option("--out", type=click.Path(), help="Write one file for each aggregator to this folder; do not send.")
 @click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
 @output_options
 def answer(
     card_file: str, items: str | None, memory: str, limit: str | None, invitation: str | None, signer: str | None,
-    unknown: Any, as_json: bool, quiet: bool,
+    trust: str | None, out: str | None, unknown: Any, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
     """Randomise one person's ITEMS (one JSON value a line) and send them; a failed report is sent again unchanged.
 
     \b
     Example:
       barrow collect answer card.json my_moods.jsonl --memory me.json --limit 10
+      barrow collect answer card.json my_moods.jsonl --memory me.json \\
+        --trust 0123456789abcdef --out shares
     """  # noqa: D301  (click reads the backspace)
-    client = Client(card_file, memory=memory, limit=limit, signer=signer)
+    client = Client(card_file, memory=memory, limit=limit, signer=signer, trust=trust)
     records = columns_of(client.survey.study.space, _lines(items))
-    done = client.send(records, unknown=unknown, invitation=invitation)
-    told = {"sent": done, "spent": float(client.budget.spent), "limit": float(client.budget.limit or 0)}
-    sent = f"Sent. Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}."
-    tell(as_json, quiet, told, None, sent)
+    if out is None:
+        done: Any = client.send(records, unknown=unknown, invitation=invitation)
+    else:
+        done = client.write(out, records, unknown=unknown, invitation=invitation)
+    budget = client.budget
+    told = {"sent" if out is None else "files": done, "spent": float(budget.spent), "limit": float(budget.limit or 0)}
+    told["in_shares"] = budget.shared
+    lines = ["Sent." if out is None else "Wrote " + ", ".join(done) + "."]
+    lines.append(f"Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}.")
+    if budget.shared:
+        lines.append(
+            f"Of these, {budget.shared:,} left in shares: the total counts on their aggregators, who together could "
+            "see the answer."
+        )
+    tell(as_json, quiet, told, None, *lines)
 
 
-@collect.command(short_help="Run the collector (local), or the issuer of tokens (shuffle).")
+@collect.command(short_help="Run the collector (local), or the issuer of tokens.")
 @_CARD
 @click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
 @click.option("--port", type=Whole(0, 65535), default=8700, show_default=True)
 @click.option("--demo", is_flag=True, help="Also serve a page (at /#invitation=CODE) with a form and the results.")
-@_HOST
-@_RATE
-@_OPERATOR
+@HOST
+@RATE
+@OPERATOR
 @KEYS
 def serve(
     card_file: str, store: str, port: int, demo: bool, host: str, rate: int, operator: str | None, keys: str
 ) -> None:
-    """Take reports of a local card; for a shuffle card hand out the card and sign tokens.
+    """Take reports of a local card; for other cards hand out the card and sign tokens.
 
     Put a TLS proxy in front that writes no log (deploy/nginx). Nothing here logs addresses or bodies.
 
@@ -189,7 +212,7 @@ def serve(
 
     result = _card(card_file)
     result.check_time()
-    if demo and (result.shuffled or not result.everywhere or result.counted != "tokens"):
+    if demo and (result.shuffled or result.summed or not result.everywhere or result.counted != "tokens"):
         raise ParameterError(
             "The demo page cannot answer this card.", allowed="a local card with tokens that browsers can answer",
             fix=f"barrow collect card {card_file}: it says which clients can",
@@ -198,7 +221,7 @@ def serve(
     key = read_key(key_file(keys, "issuer", unb64(result.admission["key"])), "issuer") if issuing else None
     invitations = Invitations(Path(keys) / f"invitations-{result.digest[7:23]}.db", result.digest) if issuing else None
     issuer = Issuer(result, key, invitations, rate=rate, operator=secret)
-    if result.shuffled:
+    if result.shuffled or result.summed:
         app = issuer.app()
     else:
         reports, signing = open_store(store, result.survey.digest), issuer if issuing else None
@@ -211,9 +234,9 @@ def serve(
 @click.option("--store", default="pool.db", show_default=True, type=click.Path(), help="Where messages wait.")
 @click.option("--release", "out", type=click.Path(), help="Mix into this new file, close, forget; do not serve.")
 @click.option("--port", type=Whole(0, 65535), default=8701, show_default=True)
-@_HOST
-@_RATE
-@_OPERATOR
+@HOST
+@RATE
+@OPERATOR
 @KEYS
 @output_options
 def shuffle(
@@ -251,16 +274,23 @@ def shuffle(
 @_CARD
 @click.argument("batch", required=False, type=click.Path())
 @click.option("--store", help="The collector's store (local cards).")
+@click.option(
+    "--shares",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="An aggregator's sum; one each (aggregated cards).",
+)
 @click.option("--ledger", type=click.Path(), help="The ledger of the data set; made if there is none.")
 @click.option("--out", type=click.Path(), help="A new folder for the results.")
 @click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
 @KEYS
 @output_options
 def analyse(
-    card_file: str, batch: str | None, store: str | None, ledger: str | None, out: str | None, accept_weaker: bool,
-    keys: str, as_json: bool, quiet: bool,
+    card_file: str, batch: str | None, store: str | None, shares: tuple[str, ...], ledger: str | None, out: str | None,
+    accept_weaker: bool, keys: str, as_json: bool, quiet: bool,
 ) -> None:  # fmt: skip
-    """Open a mixed BATCH, or take the reports of a local card (--store), and release what they say.
+    """Open a mixed BATCH, take the reports of a local card (--store), or add up shares; release what they say.
 
     Without --ledger the reports of a local card are only looked at, which costs nothing: each is private by itself.
 
@@ -270,12 +300,19 @@ def analyse(
         --ledger moods.ledger --out march
       barrow collect analyse card.json --store reports.db \\
         --ledger moods.ledger --out march
+      barrow collect analyse card.json --shares leader-sum.json \\
+        --shares helper-sum.json --ledger moods.ledger --out march
     """  # noqa: D301  (click reads the backspace)
     result = _card(card_file)
-    if (store is None) != result.shuffled or (batch is None) == result.shuffled:
-        wanted = "march.batch" if result.shuffled else "--store reports.db"
+    given = (batch is not None, store is not None, bool(shares))
+    if given != (result.shuffled, not (result.shuffled or result.summed), result.summed):
+        wanted = (
+            "march.batch" if result.shuffled
+            else "--shares leader-sum.json --shares helper-sum.json" if result.summed else "--store reports.db"
+        )  # fmt: skip
         raise ParameterError(
-            f"The card is of the {result.model} model.", allowed="a batch for a shuffle card, a store for a local one",
+            f"The card is of the {result.model} model.",
+            allowed="a batch for a shuffle card, shares of the sum for an aggregated one, a store for a local one",
             fix=f"barrow collect analyse {card_file} {wanted} --ledger {result.survey.study.dataset or 'my'}.ledger",
         )  # fmt: skip
     if store is not None and not store.startswith("postgres") and not os.path.exists(store):
@@ -287,12 +324,16 @@ def analyse(
     if ledger is None:
         raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")
     key = read_key(key_file(keys, "analyser", unb64(result.sealing["key"])), "analyser") if result.shuffled else None
+    if result.summed:
+        read_sums(sum_task(result), shares)  # a ledger is made for a sum that can be released
     state = Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, result.survey.study)
-    release = (
-        analysed(result, str(batch), key, ledger=state, out=out, accept_weaker=accept_weaker)
-        if key is not None
-        else analyse_reports(result, open_store(str(store), result.survey.digest).texts(), ledger=state, out=out)
-    )
+    if result.summed:
+        release = analyse_sums(result, shares, ledger=state, out=out)
+    elif key is not None:
+        release = analysed(result, str(batch), key, ledger=state, out=out, accept_weaker=accept_weaker)
+    else:
+        texts = open_store(str(store), result.survey.digest).texts()
+        release = analyse_reports(result, texts, ledger=state, out=out)
     written = f"\nWritten to {release.folder}."
     tell(as_json, quiet, msgspec.to_builtins(release.statement), str(release.folder), str(release), written)
 

@@ -21,7 +21,10 @@ KEYS = click.option("--keys", default="keys", show_default=True, type=click.Path
 
 @click.command(short_help="Create the keys of one party, on its own machine.")
 @click.option(
-    "--role", required=True, type=click.Choice(["analyser", "shuffler", "issuer", "front"]), help="Whose keys."
+    "--role",
+    required=True,
+    type=click.Choice(["analyser", "shuffler", "aggregator", "issuer", "front"]),
+    help="Whose keys.",
 )
 @KEYS
 @output_options

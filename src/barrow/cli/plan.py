@@ -102,8 +102,7 @@ def plan(
         echo(line)
     command = "barrow release --period last" if study.calendar is not None else "barrow release"
     if study.model is Model.AGGREGATED:
-        echo("\nSuch surveys are planned by this version, and not collected yet.")
-        command = "barrow compare --models"
+        command = "barrow compare --models, or barrow collect init (docs/how-to/two-parties.md)"
     more = "" if verbose else " (barrow plan --verbose says more)"
     echo(f"\nNo private value was read and nothing was spent{more}. Next: {command}")
 

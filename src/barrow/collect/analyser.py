@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,8 @@ from barrow.collect.batches import SealedBatch, read_batch
 from barrow.collect.card import Card
 from barrow.collect.keys import b64, public_bytes, unb64
 from barrow.collect.sealing import SEALED_BYTES, Opener
+from barrow.collect.sum_exchange import read_sums
+from barrow.collect.sum_task import sum_task
 from barrow.collect.tokens import random_bytes
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
@@ -29,6 +31,7 @@ from barrow.local import Server
 from barrow.local.mixing import kinds_of
 from barrow.questions.answer import Sample
 from barrow.questions.collecting import for_people
+from barrow.questions.summed import summed_answer
 from barrow.study import Release
 from barrow.study.release import CollectedReports, release_collected
 
@@ -177,7 +180,8 @@ def analyse(
     mixed = batch if isinstance(batch, SealedBatch) else read_batch(batch)
     plan = card.survey.plan
     if not card.shuffled:
-        raise ParameterError("The card is local.", allowed="a shuffle card", fix="barrow collect analyse --store FILE")
+        fix = f"barrow collect analyse {'--shares FILE --shares FILE' if card.summed else '--store FILE'}"
+        raise ParameterError(f"The card is {card.model}.", allowed="a shuffle card", fix=fix)
     opened = open_batch(card, mixed, key)
     planned = plan.terms.users
     if opened.people < planned and not accept_weaker:
@@ -232,8 +236,9 @@ def analyse_reports(
 
     Each is a line as the collector takes it: a report, a tab, and what lets it in.
     """
-    if card.shuffled:
-        raise ParameterError("The card is of the shuffle model.", allowed="a local card", fix="analyse a mixed batch")
+    if card.shuffled or card.summed:
+        fix = "analyse a mixed batch" if card.shuffled else "barrow collect analyse --shares FILE --shares FILE"
+        raise ParameterError(f"The card is of the {card.model} model.", allowed="a local card", fix=fix)
     server = collect_reports(card, reports)
     result = server.result()
     plan = for_people(card.survey.plan, result.n)
@@ -246,6 +251,32 @@ def analyse_reports(
     text = (None, None) if counts is not None else (result.tables, result.lines[:_LINES])
     collection = CollectedReports(plan, Sample(np.zeros(0) if counts is None else counts), named, conditions, *text)
     return _released(card, collection, "set of reports", ledger, out)
+
+
+def analyse_sums(
+    card: Card,
+    shares: Sequence[str | os.PathLike[str]],
+    *,
+    ledger: Ledger | str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+) -> Release:
+    """Release what the aggregators' shares of a sum say together, with a statement and a ledger entry; once a card."""
+    task = sum_task(card)
+    summed = read_sums(task, shares)
+    plan, sample = summed_answer(card.survey.plan, card.survey.channel, summed.values, summed.reports)
+    named = {
+        "card": card.digest, "counted": card.counted, "reports": summed.reports, "nonces": summed.nonces,
+        "commitments": summed.commitments,
+    }  # fmt: skip
+    parties = card.claimed
+    kept = int(parties["aggregators"]) - int(parties["dishonest"])
+    conditions = (
+        f"at least {kept} of the {parties['aggregators']} aggregators kept to the rules: counted each report once, "
+        "added noise of their own, and showed nobody their shares; all of them together could see every answer",
+        f"{_counted(card)} (the number of people rests on this, and not what anyone can learn about one of them)",
+        "no aggregator falsified its share of the sum, which nobody would notice (the values rest on this alone)",
+    )
+    return _released(card, CollectedReports(plan, sample, named, conditions), "sum", ledger, out)
 
 
 def _released(

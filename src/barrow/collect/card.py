@@ -7,7 +7,7 @@ import json
 import os
 import time
 from codecs import BOM_UTF8
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cached_property
@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from barrow.collect.card_form import AGAIN, CARD_VERSION, CardWire, checked, no_card, signed_bytes, url_of
+from barrow.collect.card_form import AGAIN, CARD_VERSION, CardWire, checked, no_card, priced_by, signed_bytes, url_of
 from barrow.collect.keys import b64, price_of, public_bytes
 from barrow.collect.patience import patiently
 from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
@@ -25,6 +25,7 @@ from barrow.collect.tokens import VARIANT
 from barrow.engines import table_names
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
+from barrow.promises import Model
 from barrow.study import Data, Study
 from barrow.study.file import study_from_text, study_text
 from barrow.study.study import QuestionLike
@@ -94,6 +95,18 @@ class Card:
         return bool(self._wire.model == "shuffle")
 
     @property
+    def summed(self) -> bool:
+        """Whether answers are added up in shares by several aggregators, none of whom sees them."""
+        return bool(self._wire.model == "aggregated")
+
+    @property
+    def aggregators(self) -> str | None:
+        """The name of the card's aggregators, by their keys, to which a person opts in; None if it has none."""
+        if not self.summed or self._wire.sealing is None:
+            return None
+        return hashlib.sha256(" ".join(self._wire.sealing["keys"]).encode("ascii")).hexdigest()[:16]
+
+    @property
     def counted(self) -> str:
         """How people are counted: by ``"tokens"`` of an issuer, or ``"attested"`` by a front end."""
         return str(self._wire.admission["kind"])
@@ -105,8 +118,8 @@ class Card:
 
     @property
     def epsilon(self) -> Fraction:
-        """What answering costs the person at most, whoever colludes."""
-        return price_of(self._wire.local.get("epsilon"))
+        """What answering costs the person at most, whoever colludes; of a sum in shares, if it is kept to the rules."""
+        return price_of(priced_by(self._wire).get("epsilon"))
 
     @cached_property
     def survey(self) -> Survey:
@@ -163,17 +176,39 @@ def _facts(survey: Survey) -> dict[str, Any]:
         "labels": [] if channel["kind"] == "survey" else [str(label) for label in space.labels],
         "metric": metric,
         "channel": channel,
-        "local": {"definition": str(built.alone.definition), "epsilon": str(built.alone_epsilon)},
-        "claimed": {"definition": str(built.guarantee.definition), "hiding": terms.anonymity_set}
-        if survey.shuffled
-        else None,
+        **_prices(survey),
     }
+
+
+def _prices(survey: Survey) -> dict[str, Any]:
+    """What a client can prove whoever colludes, and what holds only if some keep to the rules."""
+    built, terms = survey.channel, survey.terms
+    if survey.study.model is Model.AGGREGATED and terms.parties is not None:
+        claimed = {
+            "definition": str(built.guarantee.definition),
+            "epsilon": str(Fraction(built.guarantee.epsilon_at(1))),
+            "aggregators": terms.parties.aggregators,
+            "dishonest": terms.parties.dishonest,
+        }
+        return {"local": {}, "claimed": claimed}
+    local = {"definition": str(built.alone.definition), "epsilon": str(built.alone_epsilon)}
+    if not survey.shuffled:
+        return {"local": local, "claimed": None}
+    return {"local": local, "claimed": {"definition": str(built.guarantee.definition), "hiding": terms.anonymity_set}}
 
 
 def _public_data(study: Study) -> Data | None:
     """What a card tells of a study's records: what is done with those outside, which promises are priced by."""
     outside = "error" if study.data is None else study.data.outside
     return Data(outside=outside) if outside in ("default", "nearest") else None
+
+
+def _refuse_uncounted(study: Study) -> None:
+    if study.users is None:
+        raise ParameterError(
+            "The study does not say how many people it is about.", allowed="users, a public whole number",
+            fix="users = 1000 in the study: no more reports than this are counted",
+        )  # fmt: skip
 
 
 def _refuse_files(study: Study) -> None:
@@ -196,21 +231,25 @@ def make_card(
     mixer: Any = None,
     issuer: Any = None,
     front: Any = None,
+    aggregators: Sequence[Any] = (),
+    verify: str | None = None,
     days: int = 90,
     now: float | None = None,
 ) -> Card:
     """The signed card of one question of a study. All keys but the signer's may be public ones.
 
     Args:
-        study: A local or shuffle study.
+        study: A local, shuffle or aggregated study.
         request: The question.
         signer: The Ed25519 key of whoever publishes it.
-        address: Where the collector is (local), or who serves the card and signs tokens (shuffle).
+        address: Where the collector or the leader is (local, aggregated), or who serves the card and signs tokens.
         shuffler: Where messages go (shuffle): to the shuffler, or to the front end that attests them.
         analyser: The X25519 key of whoever opens messages (shuffle).
         mixer: The Ed25519 key of the shuffler, which signs the batch (shuffle).
         issuer: The RSA key that signs tokens: each person has an invitation, and nobody can link what they send.
         front: Instead of it the Ed25519 key of a front end that attests each message: it lets in whom it knows.
+        aggregators: The X25519 keys of those who add up shares, the leader's first (aggregated).
+        verify: The digest of the key that they share (aggregated).
         days: How long it is valid.
         now: The time of issue; now by default.
 
@@ -222,11 +261,7 @@ def make_card(
     >>> card.counted, card.messages, card.sealing["bytes"], sorted(card.send)
     ('attested', 2, 64, ['card', 'messages'])
     """
-    if study.users is None:
-        raise ParameterError(
-            "The study does not say how many people it is about.", allowed="users, a public whole number",
-            fix="users = 1000 in the study: no more reports than this are counted",
-        )  # fmt: skip
+    _refuse_uncounted(study)
     public = study.replace(data=_public_data(study), ledger=None)
     survey = Survey(public, request)
     question = survey.question  # with what was chosen for it, so that no client has to
@@ -247,6 +282,7 @@ def make_card(
         sealing, mixing, send["messages"] = _shuffled(shuffler, analyser, mixer)
     else:
         send["reports"] = f"{url_of(address)}/reports"
+        sealing = _aggregated(survey, aggregators, verify) if public.model is Model.AGGREGATED else None
     issued = int(time.time() if now is None else now)
     data: dict[str, Any] = {
         "barrow": "card",
@@ -276,6 +312,18 @@ def _admission(issuer: Any, front: Any) -> dict[str, Any]:
         )
     kind = {"kind": "attested"} if issuer is None else {"kind": "tokens", "variant": VARIANT}
     return {**kind, "key": b64(public_bytes(front if issuer is None else issuer))}
+
+
+def _aggregated(survey: Survey, aggregators: Sequence[Any], verify: str | None) -> dict[str, Any]:
+    """For whom answers are sealed."""
+    wanted = 2 if survey.terms.parties is None else survey.terms.parties.aggregators
+    if len(aggregators) != wanted or verify is None:
+        raise ParameterError(
+            f"The study has {wanted} aggregators, and {len(aggregators)} public keys of them are given.",
+            allowed="one key of each aggregator, the leader's first, and the digest of their common key",
+            fix="--aggregator leader.public --aggregator helper.public",
+        )
+    return {"suite": list(SUITE), "keys": [b64(public_bytes(key)) for key in aggregators], "verify": verify}
 
 
 def _shuffled(shuffler: str | None, analyser: Any, mixer: Any) -> tuple[dict[str, Any], dict[str, Any], str]:

@@ -84,10 +84,12 @@ def checked(data: Mapping[str, Any]) -> CardWire:
 
 def _check_parts(wire: CardWire) -> None:
     """Whether everything in a signed card has its form; what follows from its study is looked at later."""
-    local = wire.model == "local"
+    local, summed = wire.model == "local", wire.model == "aggregated"
+    if wire.model not in ("local", "shuffle", "aggregated"):
+        raise no_card("The card is of a model that is not known here.")
     if _NAME.fullmatch(wire.survey) is None:
         raise no_card("The card's survey is not named by a digest.")
-    price_of(wire.local.get("epsilon"))
+    price_of(priced_by(wire).get("epsilon"))
     if wire.people < 1 or wire.messages < 1:
         raise no_card("The card is about no people, or no messages.")
     tokens = wire.admission.get("kind") == "tokens"
@@ -98,18 +100,38 @@ def _check_parts(wire: CardWire) -> None:
         load_issuer(unb64(wire.admission["key"]))
     else:
         unb64(wire.admission["key"], 32)
-    if set(wire.send) != {"card", "reports" if local else "messages", *(["tokens"] if tokens else [])}:
+    if set(wire.send) != {"card", "reports" if local or summed else "messages", *(["tokens"] if tokens else [])}:
         raise no_card("The card does not say where to send.")
     for address in wire.send.values():
         url_of(address)
-    if (wire.sealing is None, wire.mixing is None) != (local, local):
+    if (wire.sealing is None, wire.mixing is None) != (local, local or summed):
         raise no_card("The card does not say how messages are sealed and mixed.")
+    if summed:
+        _check_aggregators(wire)
     if wire.sealing is not None and wire.mixing is not None:
         sizes = {"suite": list(SUITE), "plain": PLAIN_BYTES, "bytes": SEALED_BYTES, "key": ""}
         if {**wire.sealing, "key": ""} != sizes or set(wire.mixing) != {"key"}:
             raise no_card("The card asks for another encryption or mixing.")
         unb64(wire.sealing["key"], 32)
         unb64(wire.mixing["key"], 32)
+
+
+def priced_by(wire: CardWire) -> Mapping[str, Any]:
+    """Where a card says what it costs: whoever colludes; of a sum in shares, if enough keep to the rules."""
+    return (wire.claimed or {}) if wire.model == "aggregated" else wire.local
+
+
+def _check_aggregators(wire: CardWire) -> None:
+    """Whether a card names its aggregators: a key each, all different, and the digest of their common one."""
+    sealing = wire.sealing or {}
+    keys = sealing.get("keys")
+    form = {"suite": list(SUITE), "keys": keys, "verify": sealing.get("verify")}
+    if sealing != form or not isinstance(keys, list) or not isinstance(form["verify"], str):
+        raise no_card("The card does not say for whom answers are sealed.")
+    if not 2 <= len(keys) <= 255 or len(set(map(str, keys))) < len(keys) or _NAME.fullmatch(form["verify"]) is None:
+        raise no_card("The card does not name two or more different aggregators and their common key.")
+    for key in keys:
+        unb64(str(key), 32)
 
 
 def no_card(problem: str) -> ParameterError:

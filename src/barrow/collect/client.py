@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,6 +24,7 @@ from barrow.study.study import QuestionLike
 
 if TYPE_CHECKING:
     from barrow.collect.card import Card
+    from barrow.collect.share_messages import SealedReport
 
 Transport = Callable[[str, bytes, str], tuple[int, bytes]]
 """``transport(address, body, kind)`` posts and returns the status and the answer."""
@@ -46,6 +48,7 @@ class Client(LocalClient):
         memory: The file that remembers reports; one for each person. What was spent on cards is in ``memory.cards``.
         limit: What all cards together may cost this person, whoever colludes; remembered once it is given.
         signer: The base64 of the public key that must have signed the card, where it is known.
+        trust: The name of a card's aggregators, whom this person counts on not to work together; remembered.
 
     >>> import tempfile
     >>> from barrow.collect import make_card
@@ -68,6 +71,7 @@ class Client(LocalClient):
         memory: str | os.PathLike[str],
         limit: Exact | None = None,
         signer: str | None = None,
+        trust: str | None = None,
     ) -> None:
         self.card = None
         if not isinstance(study, Study | Survey):
@@ -79,6 +83,8 @@ class Client(LocalClient):
         self.budget = ClientBudget(f"{os.fspath(memory)}.cards")
         if limit is not None:
             self.budget.set_limit(limit)
+        if trust is not None:
+            self.budget.trust(trust)
 
     @property
     def _card(self) -> Card:
@@ -101,7 +107,7 @@ class Client(LocalClient):
             self._pay(self.card)
 
     def _pay(self, card: Card) -> None:
-        self.budget.reserve(self.survey.digest, card.digest, card.epsilon)
+        self.budget.reserve(self.survey.digest, card.digest, card.epsilon, aggregators=card.aggregators)
 
     def sealed(
         self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error"
@@ -123,6 +129,73 @@ class Client(LocalClient):
             known = [built[i] for i in permuted(np.arange(len(built))).tolist()]
             self.budget.put(self.survey.digest, sealed=known)
         return tuple(unb64(text) for text in known)
+
+    def shares(self, records: Any = None, *, ids: ArrayLike | None = None, unknown: Unknown = "error") -> SealedReport:
+        """The sealed shares of an aggregated card; the same ones whenever they are asked for.
+
+        What was rounded and shared is stored before it is handed out: made anew it would be counted, and cost, twice.
+        """
+        from barrow.collect.share_messages import SealedReport, seal_report
+        from barrow.collect.sum_task import sum_task
+
+        card, digest = self._card, self.survey.digest
+        task = sum_task(card)  # refuses other cards
+        known = self.budget.entry(digest).get("shared")
+        if known is not None:
+            self._pay(card)
+            return SealedReport.from_json(known)
+        report = self._report(records, ids, unknown)
+        built = seal_report(task, report.values).to_json()
+        with self.budget.changing() as data:  # of two processes at a time the first one's stays
+            known = data["surveys"][digest].setdefault("shared", built)
+        return SealedReport.from_json(known)
+
+    def write(
+        self,
+        folder: str | os.PathLike[str],
+        records: Any = None,
+        *,
+        ids: ArrayLike | None = None,
+        unknown: Unknown = "error",
+        invitation: str | None = None,
+        transport: Transport | None = None,
+    ) -> list[str]:
+        """Answer an aggregated card by files, one for each aggregator; asked again, the same ones.
+
+        Args:
+            folder: Where they are written, named by the report's nonce and the aggregator.
+            records: The person's items.
+            ids: The same as item ids.
+            unknown: What to do with records that the space does not know.
+            invitation: What the issuer of tokens asks for.
+            transport: How the issuer is asked.
+        """
+        from barrow.collect.sum_task import role_name
+
+        card = self._card
+        card.check_time()
+        report = self.shares(records, ids=ids, unknown=unknown)
+        admissions = self._admissions([report.signed], invitation, transport or _over_https())
+        if admissions is None:
+            raise ParameterError(
+                "The card's front end lets people in, and signs what is posted to it.",
+                allowed="files for cards that count people by tokens",
+                fix="send it: client.send(records), or barrow collect answer without --out",
+            )
+        place, files = Path(folder), []
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            for index in range(len(report.sealed)):
+                file = place / f"{report.nonce.hex()}.{role_name(index)}"
+                file.write_bytes(report.message(index, admissions[0]))
+                files.append(str(file))
+        except OSError as error:
+            raise ParameterError(
+                f"The files cannot be written to {str(place)!r}: {error.strerror}; what was drawn is kept.",
+                allowed="a folder with room",
+                fix="another --out",
+            ) from None
+        return files
 
     def send(
         self,
@@ -146,6 +219,11 @@ class Client(LocalClient):
 
         card, post = self._card, transport or _over_https()
         card.check_time()
+        if card.summed:
+            shared = self.shares(records, ids=ids, unknown=unknown)
+            signed = self._admissions([shared.signed], invitation, post)
+            body = shared.body(b"" if signed is None else signed[0])
+            return _taken(post, card.send["reports"], body, "application/octet-stream", 1)
         if not card.shuffled:
             report = self.report(records, ids=ids, unknown=unknown).to_text()
             admissions = self._admissions([report.encode()], invitation, post)

@@ -19,9 +19,10 @@ import msgspec
 from barrow.collect.keys import price_of
 from barrow.errors import LedgerError, ParameterError, plain_file
 from barrow.local import Memory
-from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics import Exact, exact, exact_text, float_up
 
-_KIND, _VERSION = "card wallet", 2
+_KIND, _VERSION = "card wallet", 3
+_READABLE = (2, 3)
 
 
 class ClientBudget:
@@ -51,8 +52,18 @@ class ClientBudget:
 
     @property
     def spent(self) -> Fraction:
-        """What all answers together cost at most, whoever colludes."""
+        """What all answers together cost at most, if enough aggregators of each sum in shares keep to the rules."""
         return sum((Fraction(entry["epsilon"]) for entry in self._load()["surveys"].values()), Fraction(0))
+
+    @property
+    def shared(self) -> int:
+        """How many answers were handed out in shares: all aggregators of one together see it whole."""
+        return sum("aggregators" in entry for entry in self._load()["surveys"].values())
+
+    @property
+    def spent_whoever(self) -> float:
+        """The same whoever colludes: infinite from the first answer in shares on."""
+        return math.inf if self.shared else float_up(self.spent)
 
     @property
     def left(self) -> Fraction | None:
@@ -68,9 +79,17 @@ class ClientBudget:
         with self.changing() as data:
             data["limit"] = str(value)
 
-    def reserve(self, survey: str, card: str, epsilon: Fraction) -> bool:
-        """Pay for a survey, once; whether it was paid now. Refused beyond the limit, and for another card or price."""
-        price = price_of(str(epsilon))
+    def trust(self, aggregators: str) -> None:
+        """Remember that the person counts on these aggregators, by their name, not to work together."""
+        with self.changing() as data:
+            data["trusted"] = sorted({*data["trusted"], aggregators})
+
+    def reserve(self, survey: str, card: str, epsilon: Fraction, *, aggregators: str | None = None) -> bool:
+        """Pay for a survey, once; whether it was paid now. Refused beyond the limit, and for another card or price.
+
+        An answer in shares is paid for only where the person opted in to its ``aggregators``, by their name.
+        """
+        price, shared = price_of(str(epsilon)), {} if aggregators is None else {"aggregators": aggregators}
         with self.changing() as data:
             if survey in data["surveys"]:
                 paid = data["surveys"][survey]
@@ -81,6 +100,13 @@ class ClientBudget:
                         fix="do not answer this card; whoever made it should publish a new study",
                     )
                 return False
+            if aggregators is not None and aggregators not in data["trusted"]:
+                raise ParameterError(
+                    "This card's answers are added up in shares, and its aggregators together could see each of them. "
+                    "The person has not said that they count on these aggregators.",
+                    allowed="an opt-in, once for each group of aggregators",
+                    fix=f"trust={aggregators!r} (--trust {aggregators}), if you count on them not to work together",
+                )
             if data["limit"] is None:
                 raise ParameterError(
                     "The person has set no limit on what all their answers together may show.",
@@ -97,7 +123,7 @@ class ClientBudget:
                     allowed="cards within the limit",
                     fix="do not answer this card; a larger limit is the person's own choice",
                 )
-            data["surveys"][survey] = {"card": card, "epsilon": str(price)}
+            data["surveys"][survey] = {"card": card, "epsilon": str(price), **shared}
             return True
 
     def entry(self, survey: str) -> dict[str, Any]:
@@ -121,7 +147,10 @@ class ClientBudget:
     def _load(self) -> dict[str, Any]:
         try:
             data = msgspec.json.decode(plain_file(self.path, "The client budget").read_bytes(), type=dict[str, Any])
-            if (data["barrow"], data["version"]) != (_KIND, _VERSION) or not isinstance(data["surveys"], dict):
+            if data["barrow"] != _KIND or data["version"] not in _READABLE or not isinstance(data["surveys"], dict):
+                raise ValueError
+            data = {**data, "version": _VERSION, "trusted": data["trusted"] if data["version"] == _VERSION else []}
+            if not isinstance(data["trusted"], list) or not all(isinstance(name, str) for name in data["trusted"]):
                 raise ValueError
             amounts = [entry["epsilon"] for entry in data["surveys"].values() if isinstance(entry["card"], str)]
             if len(amounts) != len(data["surveys"]):
@@ -129,7 +158,7 @@ class ClientBudget:
             amounts += [] if data["limit"] is None else [data["limit"]]
             _ = [price_of(text) for text in amounts]
         except FileNotFoundError:
-            return {"barrow": _KIND, "version": _VERSION, "limit": None, "surveys": {}}
+            return {"barrow": _KIND, "version": _VERSION, "limit": None, "surveys": {}, "trusted": []}
         except (OSError, ValueError, TypeError, KeyError, ZeroDivisionError, RecursionError):
             raise LedgerError(
                 f"The client budget {str(self.path)!r} cannot be read, so what was spent is unknown; nothing is drawn.",

@@ -39,11 +39,11 @@ class Collector:
         self, card: Card, store: ReportStore, *, issuer: Issuer | None = None, rate: int = 0, demo: bool = False,
         operator: str | None = None,
     ) -> None:  # fmt: skip
-        if card.shuffled:
+        if card.shuffled or card.summed:
             raise ParameterError(
-                "The card is of the shuffle model, where nobody collects reports.",
+                f"The card is of the {card.model} model, where nobody collects reports.",
                 allowed="a local card",
-                fix="barrow collect shuffle",
+                fix=f"barrow collect {'shuffle' if card.shuffled else 'aggregate'}",
             )
         self.card, self.store, self._issuer = card, store, issuer
         self._gate = Gate(card)

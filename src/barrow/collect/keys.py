@@ -25,6 +25,7 @@ KINDS: dict[str, Any] = {
     "shuffler": Ed25519PrivateKey,
     "front": Ed25519PrivateKey,
     "analyser": X25519PrivateKey,
+    "aggregator": X25519PrivateKey,
     "issuer": RSAPrivateKey,
 }
 """What each key file holds, by its name."""

@@ -157,6 +157,17 @@ def exchange(
     return f"Done: {place / f'{name}-sum.json'} holds this aggregator's share of the sum of {share.reports:,} reports."
 
 
+def write_sums(folder: str | os.PathLike[str], shares: Sequence[SumShare]) -> str:
+    """Write every aggregator's share to a folder; what was written, in words."""
+    place = Path(folder)
+    if not place.is_dir():
+        raise ParameterError(f"There is no folder {str(place)!r}.", allowed="a folder", fix=f"mkdir {place}")
+    files = [place / f"{role_name(share.aggregator)}-sum.json" for share in shares]
+    for file, share in zip(files, shares, strict=True):
+        _write(file, _line(share))
+    return f"Done: {', '.join(map(str, files))} hold the shares of the sum of {shares[0].reports:,} reports."
+
+
 def read_sums(task: SumTask, paths: Sequence[str | os.PathLike[str]]) -> SummedReports:
     """The sum, of every aggregator's file."""
     return add_shares(task, [_read_line(Path(path), SumShare) for path in paths])

@@ -7,10 +7,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from barrow.collect.admission import Gate
-from barrow.collect.keys import ANOTHER, ELSEWHERE
-from barrow.collect.prio3 import Prio3
+from barrow.collect.card import Card
+from barrow.collect.keys import ANOTHER, ELSEWHERE, unb64
+from barrow.collect.prio3 import EdgeGroup, Edges, Prio3
 from barrow.collect.tokens import random_bytes
 from barrow.errors import ParameterError
 from barrow.ledger.keys import private_text, write_private
@@ -53,6 +55,29 @@ class SumTask:
         return max(min(100, self.people), -(-self.people // 10))
 
 
+def sum_task(card: Card) -> SumTask:
+    """The task of an aggregated card; its study is built here, so that nothing is taken from the card on its word."""
+    if not card.summed:
+        raise ParameterError(
+            f"The card is of the {card.model} model.",
+            allowed="a card of the aggregated model",
+            fix="barrow collect shuffle or serve",
+        )
+    channel: Any = card.survey.channel
+    groups = tuple(EdgeGroup(group.members, group.floor, group.span) for group in channel.form.groups)
+    keys = tuple(unb64(key, 32) for key in card.sealing["keys"])
+    return SumTask(
+        card.digest,
+        Prio3(Edges(channel.form.most, groups), len(keys), card.digest.encode("ascii")),
+        keys,
+        card.sealing["verify"],
+        Gate(card),
+        channel.noise_share,
+        int(card.people),
+        card.expires,
+    )
+
+
 def role_name(index: int) -> str:
     """What an aggregator is called: leader, helper, helper2, and so on.
 
@@ -86,12 +111,16 @@ def verify_file(folder: str | os.PathLike[str], digest: str) -> Path:
     return Path(folder) / f"verify-{digest[7:23]}.key"
 
 
-def new_verify_key(folder: str | os.PathLike[str]) -> str:
-    """A new common key in a folder, and its digest; every aggregator gets a copy of the file, and nobody else."""
-    key = random_bytes(VERIFY_KEY)
-    digest = verify_digest(key)
-    write_private(verify_file(folder, digest), key.hex().encode() + b"\n", fix=ANOTHER)
-    return digest
+def new_verify_key() -> bytes:
+    """A new common key."""
+    return random_bytes(VERIFY_KEY)
+
+
+def write_verify_key(folder: str | os.PathLike[str], key: bytes) -> Path:
+    """Write a common key to a folder; every aggregator gets a copy of the file, and nobody else."""
+    place = verify_file(folder, verify_digest(key))
+    write_private(place, key.hex().encode() + b"\n", fix=ANOTHER)
+    return place
 
 
 def read_verify_key(folder: str | os.PathLike[str], digest: str) -> bytes:

@@ -13,19 +13,15 @@ from barrow.promises import odds_upper, percent_up
 def card_text(card: Card) -> str:
     r"""What a card asks, what leaves the phone, what can be learnt, and what is only claimed."""
     built, space = card.survey.channel, card.survey.study.space
-    alone, slack = float_up(card.epsilon), built.alone.definition.delta_at(1)
     unit = f", up to {space.diameter:,.4g} {space.unit} apart" if space.unit else ""
     shown = ", ".join(str(space.label(i)) for i in range(min(space.items, 6)))
     lines = [
         f"This card asks for: {card.description}.",
         f"It is about {space.items:,} public items{unit}: {shown}{', …' if space.items > 6 else ''}.",
         *_leaves(card),
-        "What your phone can prove about it: whoever sees it, even if everybody else works together and knows "
-        f"everything else, a 50 % guess about everything you hold can become {_at_most(alone, slack)} "
-        f"(ε = {alone:.4g}, {card.local['definition']}). This adds up over all cards that you answer; your phone "
-        "counts it.",
+        _proved(card),
     ]
-    if card.claimed is not None:
+    if card.claimed is not None and not card.summed:
         better = built.guarantee.epsilon_at(1)
         lines.append(
             f"What the card claims, and your phone cannot check: if the messages of at least "
@@ -65,6 +61,27 @@ def answered_by(card: Card) -> str:
     )
 
 
+def _proved(card: Card) -> str:
+    """What the phone can prove, and against whom."""
+    counted = "This adds up over all cards that you answer; your phone counts it."
+    alone = float_up(card.epsilon)
+    if card.summed:
+        m, kept = card.claimed["aggregators"], card.claimed["aggregators"] - card.claimed["dishonest"]
+        return (
+            f"Who must be trusted: at least {kept} of the {m} aggregators must keep to the rules and not work together "
+            "with the others. All of them together see your answer: then nothing protects you, so your phone answers "
+            f"only if you opted in to them (as {card.aggregators}). If enough keep to the rules, a 50 % guess about "
+            f"everything you hold can become {_at_most(alone, 0.0)} (ε = {alone:.4g}, {card.claimed['definition']}), "
+            f"and your phone can prove that. {counted}"
+        )
+    slack = card.survey.channel.alone.definition.delta_at(1)
+    return (
+        "What your phone can prove about it: whoever sees it, even if everybody else works together and knows "
+        f"everything else, a 50 % guess about everything you hold can become {_at_most(alone, slack)} "
+        f"(ε = {alone:.4g}, {card.local['definition']}). {counted}"
+    )
+
+
 def _at_most(epsilon: float, delta: float) -> str:
     most = percent_up(odds_upper(epsilon, delta))
     return most if most.startswith("more") else f"at most {most}"
@@ -80,6 +97,12 @@ def _leaves(card: Card) -> list[str]:
             f"What leaves your phone: {card.messages:,} messages of {card.sealing['bytes']} bytes, one by one. Each "
             "holds one item that was replaced by a random one, encrypted so that only the analyser can open it, and "
             f"nothing that says that two are yours. {sentence}"
+        ]
+    if card.summed:
+        return [
+            f"What leaves your phone: your own answer, rounded at random, in {card.claimed['aggregators']} parts that "
+            "look random each, sealed for one aggregator each, with a proof that it is an answer that somebody can "
+            f"give. {sentence}"
         ]
     what = card.survey.channel.report_description
     return [f"What leaves your phone: {what}, and a random number so that a copy is not counted twice. {sentence}"]

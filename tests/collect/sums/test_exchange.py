@@ -12,7 +12,7 @@ from barrow.collect.sealing import seal_bytes
 from barrow.collect.share_messages import SealedReport, _info
 from barrow.collect.share_store import ACCEPTED, REFUSED, ShareStore
 from barrow.collect.sum_exchange import add_files, exchange, read_sums
-from barrow.collect.sum_task import new_verify_key, read_verify_key, role_index, verify_file
+from barrow.collect.sum_task import new_verify_key, read_verify_key, role_index, verify_digest, write_verify_key
 from barrow.errors import LedgerError, ParameterError
 from tests.collect.prio3.cases import lying
 from tests.collect.sums.world import VERIFY, World
@@ -332,9 +332,10 @@ def test_keys_that_are_not_the_cards_are_refused(tmp_path):
         type(world.aggregator(0))(world.task, 0, None, world.keys[0], bytes(32))
     with pytest.raises(ParameterError, match="no aggregator 'helper2'"):
         role_index("helper2", 2)
-    digest = new_verify_key(tmp_path)
-    assert len(read_verify_key(tmp_path, digest)) == 32
-    verify_file(tmp_path, digest).write_text("00\n")
+    key = new_verify_key()
+    place, digest = write_verify_key(tmp_path, key), verify_digest(key)
+    assert read_verify_key(tmp_path, digest) == key
+    place.write_text("00\n")
     with pytest.raises(ParameterError, match="not the one that the card names"):
         read_verify_key(tmp_path, digest)
     with pytest.raises(ParameterError, match="no folder"):
