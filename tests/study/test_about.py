@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 from msgspec import structs
 
 from barrow.engines import Counts, engine_for
-from barrow.errors import ParameterError
+from barrow.errors import DataError, ParameterError
+from barrow.ledger import Ledger
 from barrow.promises import Grouping, Promise, Window
 from barrow.promises.periods import Calendar
 from barrow.questions import to_question
@@ -21,6 +23,7 @@ from barrow.study.file import study_from_text, study_text
 from barrow.study.parts import CellReader, Planner, with_parts
 from barrow.study.release import parameters_of
 from barrow.study.restated import contradictions
+from barrow.study.series import ReleaseSeries
 from barrow.study.statement import make_statement
 from tests.study import monthly
 
@@ -129,7 +132,7 @@ def test_each_group_has_the_whole_promise_and_the_noise_of_its_size(tmp_path):
     assert parts.plan.terms.users == monthly.USERS
     assert parts.worst.terms.users == 20
     both = study.by(study.question("mean"), ["region", "all"])
-    assert study.terms(both).fraction == Fraction(1, 2)
+    assert study.terms(both, by=study.groups[0]).fraction + study.terms(both).fraction == 1
 
 
 def test_a_study_with_months_and_groups_is_written_and_read_back(tmp_path):
@@ -251,3 +254,78 @@ def test_noise_is_added_to_what_the_answer_itself_would_add_it_to(tmp_path):
     answer = question.plan(terms)
     own, parted = answer.statistics(counts), mean_of_parts(answer, counts, monthly.USERS)
     assert [own.exact_entry(i) for i in range(3)] == [parted.exact_entry(i) for i in range(3)]
+
+
+def test_a_list_of_periods_or_groupings_makes_several_releases_in_one_pass(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    records = monthly.rows()
+    study = monthly.make_study(tmp_path, records)
+    Ledger.create("visits.ledger", study)
+    passes = []
+    counted = CellReader.cells
+    monkeypatch.setattr(CellReader, "cells", lambda self, *args: passes.append(self) or counted(self, *args))
+    done = study.release(
+        "mean", ledger="visits.ledger", out="months", period=["2026-01..2026-02", "2026-03"], by="region"
+    )
+    assert isinstance(done, ReleaseSeries)
+    assert len(done) == 3
+    assert len({id(reader) for reader in passes}) == 1
+    assert [release.folder for release in done] == [Path("months") / month / "mean" for month in MONTHS]
+    frame = done.to_pandas()
+    assert list(frame.columns[:2]) == ["period", "group"]
+    assert frame["period"].tolist() == [month for month in MONTHS for _ in study.groups[0].labels]
+    again = study.release("mean", ledger="visits.ledger", out="months", period=MONTHS, by="region")
+    assert again.rows() == done.rows()  # nothing is drawn twice
+    assert str(done).count("We released") == 3
+    with pytest.raises(ParameterError, match="a list for several releases"):
+        study.release("mean", ledger="visits.ledger", period="2026-01..2026-03")
+
+
+def test_weights_of_pooled_periods_can_be_typed(tmp_path):
+    records = monthly.rows()
+    study = monthly.make_study(tmp_path, records)
+    ((about,),) = study.abouts(study.question("mean"), MONTHS, "periods", weights="2, 1, 1")
+    assert about.window.weights == (Fraction(1, 2), Fraction(1, 4), Fraction(1, 4))
+    assert about.period_part.name == "2026-01..2026-03-periods-0.5+0.25+0.25"
+    each = [monthly.mean_of(records, monthly.USERS, [month]) for month in MONTHS]
+    assert centers(study, about)[None] == (2 * each[0] + each[1] + each[2]) / 4
+    for weights, pool in (("1, 1", "periods"), ("1, 0, 1", "periods"), ("1, 1, 1", "records"), ("1, x, 1", "periods")):
+        with pytest.raises(ParameterError):
+            asked_windows("2026-01..2026-03", study.calendar, pool=pool, weights=weights)
+
+
+def test_a_total_beside_groups_gets_its_share(tmp_path):
+    study = monthly.make_study(tmp_path, monthly.rows())
+    regions = study.groups[0]
+    question = study.by(study.question("mean"), ["region", "all"])
+    shares = [study.terms(question, by=one, reads=Window.parse("2026-01")).fraction for one in (regions, None)]
+    count = len(regions.labels)
+    assert sum(shares) == study.fraction(question)
+    assert float(shares[1] / sum(shares)) == pytest.approx(1 / (1 + count ** (1 / 3)), abs=1e-3)
+    # The least of 1/a^2 + G/(1 - a)^2, by a search of its own.
+    grid = [a / 1000 for a in range(1, 1000)]
+    best = min(grid, key=lambda a: 1 / a**2 + count / (1 - a) ** 2)
+    assert float(shares[1] / sum(shares)) == pytest.approx(best, abs=2e-3)
+    alike = study.by(study.question("mean"), "region")
+    assert study.terms(alike, by=regions, reads=Window.parse("2026-01")).fraction == study.fraction(alike)
+
+
+def test_whoever_changes_region_between_months_pays_in_both(tmp_path, monkeypatch):
+    """A release by groups is charged to everybody, so that nothing rests on people staying where they are."""
+    monkeypatch.chdir(tmp_path)
+    frame = {"uid": [1, 1, 2], "region": ["north", "south", "south"], "age": [20, 20, 30]}
+    frame["at"] = [date(2026, 1, 5), date(2026, 2, 5), date(2026, 1, 7)]
+    data = read(frame, user="uid", item="age", time="at", period="month", zone="UTC")
+    promises = ["all, 5 years, 0.5, in any month", "all, 5 years, 6, in every month"]
+    study = Study(
+        "line(low=0, high=100, step=1, unit='years')", promises, users=10, dataset="ages", data=data, periods=12,
+        groups=[Grouping("region", sizes={"north": 5, "south": 5})],
+    )  # fmt: skip
+    ledger = Ledger.create("ages.ledger", study)
+    for month in ("2026-01", "2026-02"):
+        study.release("mean", ledger=ledger, period=month, by="region")
+    assert all(not record.data.get("groups") for record in ledger.records() if record.kind == "reserve")
+    any_month, every_month = (balance.spent.loss for balance in ledger.balances())
+    assert every_month == 2 * any_month
+    with pytest.raises(DataError, match="Some people are in two groups"):  # seen where one release reads both
+        study.release("mean", ledger=ledger, period="2026-01..2026-02", pool="records", by="region")

@@ -45,6 +45,7 @@ _SHOWN = 5
     type=click.Choice(["records", "periods"]),
     help="One release about all named periods together: records count alike, or periods do.",
 )
+@click.option("--weights", help="How much each period counts with --pool periods, e.g. '1/2, 1/4, 1/4'.")
 @output_options
 def release(
     words: tuple[str, ...],
@@ -57,6 +58,7 @@ def release(
     period: str | None,
     by: tuple[str, ...],
     pool: str | None,
+    weights: str | None,
     as_json: bool,
     quiet: bool,
     **flags: Any,
@@ -74,6 +76,7 @@ def release(
       barrow release map --out visits-map
       barrow release --period last
       barrow release --period 2026-01..2026-03 --pool records
+      barrow release --period 2026-01..2026-03 --pool periods --weights "1/2, 1/4, 1/4"
     """  # noqa: D301  (click reads the backspace)
     study, questions, names = study_and_questions(words, file, flags)
     if not (as_json or quiet):
@@ -89,7 +92,7 @@ def release(
     wanted = [
         (series, about, release_folder(question, about, version, _results(study)))
         for question in questions
-        for series in (Series(study, question, abouts) for abouts in study.abouts(question, period, pool))
+        for series in (Series(study, question, abouts) for abouts in study.abouts(question, period, pool, weights))
         for about in series.abouts
     ]
     if len(wanted) > 1 and (out is not None or key is not None):

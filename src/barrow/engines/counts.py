@@ -346,7 +346,7 @@ refuse_two_groups = partial(
     DataError,
     "Some people are in two groups.",
     allowed="one group for each person, the same in all their records",
-    fix="take each person's group at one public date; or a private group, which may change",
+    fix="take each person's group at one public date; or hidden groups (labels and distance), which may change",
 )
 refuse_heavy = partial(
     DataError,

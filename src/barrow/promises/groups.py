@@ -13,7 +13,7 @@ EVERYBODY = "all"
 _LONGEST = 200
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Grouping:
     """Groups by which questions are answered: public ones, with sizes, or hidden ones, with labels.
 
@@ -134,6 +134,12 @@ class Grouping:
                 allowed="sizes that add up to users: everybody is in exactly one group",
                 fix=f"users = {self.people}, or correct the sizes; a group of its own for all others is allowed",
             )
+
+    def __repr__(self) -> str:
+        column = "" if self.column == self.name else f", {self.column!r}"
+        if self.hidden:
+            return f"Grouping({self.name!r}{column}, labels={list(self.hidden_labels)!r}, distance={self.distance!r})"
+        return f"Grouping({self.name!r}{column}, sizes={dict(self.sizes)!r})"
 
     def to_spec(self) -> dict[str, object]:
         """Plain data, as a study file holds them."""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import numpy as np
 from barrow.engines import Breakdown, Cell, Counts
 from barrow.engines.counts import merged
 from barrow.errors import ParameterError, nearest_name
-from barrow.numerics import exact_text
+from barrow.numerics import Exact, exact, exact_text
 from barrow.promises import Grouping, Model, Promise, Window
 from barrow.promises.groups import EVERYBODY
 from barrow.promises.periods import Calendar, Period, Pool
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 LAST = "last"
 """In place of a period: the last one that has ended, by the clock."""
 _MOST_PLANNED = 10_000
+_ROOTS = 1000
+"""Cube roots are rounded to so many parts: any shares that add up to 1 are sound."""
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -60,6 +63,20 @@ class About:
     def people(self, users: int) -> dict[str | None, int]:
         """The public number of people of each group."""
         return {None: users} if self.people_of is None else dict(self.people_of.sizes)
+
+    @property
+    def period_part(self) -> Path:
+        """The part of a folder's name that says which periods a release reads; nothing for all records.
+
+        >>> About(Window.parse("2026-01..2026-03", "periods")).period_part.name
+        '2026-01..2026-03-periods'
+        """
+        if self.window is None:
+            return Path()
+        pooled = f"-{self.window.pool}" if len(self.window.periods) > 1 else ""
+        if self.window.weights is not None:
+            pooled += "-" + "+".join(exact_text(weight).replace("/", "of") for weight in self.window.weights)
+        return Path(self.window.text.replace(",", "+") + pooled)
 
     def to_spec(self) -> dict[str, object]:
         """The groups as plain data, for keys and statements; terms hold the window."""
@@ -125,7 +142,12 @@ def breakdown_of(abouts: Iterable[About], calendar: Calendar | None) -> Breakdow
 
 
 def asked_windows(
-    text: str | None, calendar: Calendar | None, *, pool: str | None = None, now: datetime | None = None
+    text: str | None,
+    calendar: Calendar | None,
+    *,
+    pool: str | None = None,
+    weights: str | Sequence[Exact] | None = None,
+    now: datetime | None = None,
 ) -> list[Window | None]:
     """The windows of ``--period``: one for each period, or one of all of them where they are pooled.
 
@@ -133,13 +155,23 @@ def asked_windows(
         text: A period, a list, a range, ``"last"`` or ``"all"``.
         calendar: How the study divides time.
         pool: ``"records"`` or ``"periods"``: one release about all of them together.
+        weights: How much each of several periods counts that are pooled by periods, in their order; alike by default.
         now: The time by which a period has ended; the clock's by default.
 
     >>> [window.text for window in asked_windows("2026-01..2026-03", Calendar("month", "UTC"))]
     ['2026-01', '2026-02', '2026-03']
     >>> [window.text for window in asked_windows("2026-01..2026-03", Calendar("month", "UTC"), pool="records")]
     ['2026-01..2026-03']
+    >>> (window,) = asked_windows("2026-01..2026-02", Calendar("month", "UTC"), pool="periods", weights="1/4, 3/4")
+    >>> [str(weight) for weight in window.weights]
+    ['1/4', '3/4']
     """
+    if weights is not None and pool != "periods":
+        raise ParameterError(
+            "Weights are given, and periods are not pooled by periods.",
+            allowed="weights of several periods that are pooled by periods",
+            fix="--pool periods --weights '1/2, 1/4, 1/4'",
+        )
     if calendar is None:
         if text is None and pool is None:
             return [None]
@@ -169,7 +201,22 @@ def asked_windows(
         periods = calendar.parse_range(text)
     if pool is None:
         return [Window((period,)) for period in periods]
-    return [Window(periods, _pool(pool))]
+    return [Window(periods, _pool(pool), None if weights is None else _weights(weights, periods))]
+
+
+def _weights(weights: str | Sequence[Exact], periods: Sequence[Period]) -> tuple[Fraction, ...]:
+    """Typed weights, as shares of their sum."""
+    listed = weights.split(",") if isinstance(weights, str) else list(weights)
+    known = [exact(one.strip() if isinstance(one, str) else one, "a weight") for one in listed]
+    if len(known) != len(periods) or any(one <= 0 for one in known):
+        raise ParameterError(
+            f"There are {len(known)} weights for {len(periods)} periods"
+            + (", and some are not above 0." if any(one <= 0 for one in known) else "."),
+            allowed="one number above 0 for each period, in the order of time; they are divided by their sum",
+            fix=f"--weights '{', '.join(['1'] * len(periods))}'",
+        )
+    whole = sum(known, Fraction(0))
+    return tuple(one / whole for one in known)
 
 
 def _pool(pool: str) -> Pool:
@@ -205,6 +252,24 @@ def grouping_named(groups: Sequence[Grouping], name: str) -> Grouping | None:
         allowed=", ".join([*names, "'all' for everybody"]),
         fix=close or f'[[group]]\nname = "{name}"\nsizes = {{north = 512, south = 571}}',
     )
+
+
+def share_of_grouping(groups: Sequence[Grouping], names: Sequence[str], grouping: Grouping | None) -> Fraction:
+    """The share of a question's fraction that the release by one of its groupings gets.
+
+    Groupings share alike. Beside a total ("all") each gets a part that grows as the cube root of how many groups it
+    has: a total beside G groups 1/(1 + G^(1/3)), which is where the variance of the total and those of the groups,
+    weighted by their sizes, are least together (docs/proofs/scopes.md, public groups).
+
+    >>> regions = Grouping("region", sizes={f"r{i}": 5 for i in range(8)})
+    >>> [str(share_of_grouping([regions], ["region", "all"], one)) for one in (regions, None)]
+    ['2/3', '1/3']
+    """
+    if EVERYBODY not in names:
+        return Fraction(1, max(1, len(names)))
+    sizes = {EVERYBODY: 1} | {one.name: len(one.labels) for one in groups}
+    roots = {name: Fraction(round(_ROOTS * sizes[name] ** (1.0 / 3.0)), _ROOTS) for name in names}
+    return roots.get(EVERYBODY if grouping is None else grouping.name, Fraction(1)) / sum(roots.values(), Fraction(0))
 
 
 def planned_periods(periods: object) -> int | None:
@@ -278,9 +343,7 @@ def release_folder(question: Question, about: About, version: str | None = None,
     >>> release_folder(Mean(), About(Window.parse("2026-10"))).as_posix()
     'release/2026-10/mean'
     """
-    if about.window is not None:
-        pooled = f"-{about.window.pool}" if len(about.window.periods) > 1 else ""
-        place /= about.window.text.replace(",", "+") + pooled
+    place /= about.period_part
     name = question.label
     if version is not None:
         if _VERSION.fullmatch(version) is None:

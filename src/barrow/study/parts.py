@@ -161,7 +161,7 @@ class Planner:
         result = {}
         for label, size in people.items():
             study = self.study.within(about.grouping)
-            terms = study.terms(self.question, reads=about.window, people=size)
+            terms = study.terms(self.question, reads=about.window, people=size, by=about.grouping)
             key = _alike(terms, question)
             if key in self._known:
                 result[label] = for_terms(self._known[key], terms)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from barrow.display import Displayed
 from barrow.errors import ParameterError, nearest_name, path_text
@@ -31,6 +31,7 @@ from barrow.study.about import (
     groupings_of,
     lasting,
     planned_periods,
+    share_of_grouping,
 )
 from barrow.study.arguments import (
     MISSING,
@@ -61,7 +62,9 @@ if TYPE_CHECKING:
     from barrow.questions import Answer
     from barrow.study.grid_table import GridChoice
     from barrow.study.result import Release
+    from barrow.study.series import ReleaseSeries
 
+PathLike = str | os.PathLike[str]
 QuestionLike = Question | str | Mapping[str, Any] | type[Question] | None
 
 
@@ -293,15 +296,23 @@ class Study(Displayed):
         given = self._fractions.get(question.label) if question in self.questions else question.fraction
         return Fraction(1) if given is None else given
 
-    def terms(self, question: Question, *, reads: Window | None = None, people: int | None = None) -> Terms:
+    def terms(
+        self,
+        question: Question,
+        *,
+        reads: Window | None = None,
+        people: int | None = None,
+        by: Grouping | None = None,
+    ) -> Terms:
         """What the study grants ``question``: its fraction of every promise, or all of it if it stands alone.
 
         Args:
-            question: The question; groupings that it has share its fraction.
+            question: The question; groupings that it has share its fraction (:func:`share_of_grouping`).
             reads: The window of periods that a release is about; in a series each gets the part that lasts.
             people: How many people it is about, where that is a group of all.
+            by: The grouping that it tells apart.
         """
-        share = self.fraction(question) / max(1, len(question.by))
+        share = self.fraction(question) * share_of_grouping(self.groups, question.by, by)
         if self.users is None and self.model is not Model.LOCAL:
             raise ParameterError(
                 "The study does not say how many people the data are about.",
@@ -356,11 +367,18 @@ class Study(Displayed):
             known[grouping.name] = hidden_groups(self, grouping)
         return known[grouping.name]
 
-    def abouts(self, question: Question, period: str | None = None, pool: str | None = None) -> list[list[About]]:
+    def abouts(
+        self,
+        question: Question,
+        period: str | Sequence[str] | None = None,
+        pool: str | None = None,
+        weights: str | Sequence[Exact] | None = None,
+    ) -> list[list[About]]:
         """What releases of a question are about: for each of its groupings, one for each window of periods."""
         if period is not None and self.data is not None and self.data.number is not None and self.data.number.timed:
             raise self.data.number.refused("it is made of the records of all periods")
-        windows = asked_windows(period, self.calendar, pool=pool)
+        text = period if period is None or isinstance(period, str) else ",".join(period)
+        windows = asked_windows(text, self.calendar, pool=pool, weights=weights)
         groupings = [grouping_named(self.groups, name) for name in question.by] or [None]
         return [[About(window, grouping) for window in windows] for grouping in groupings]
 
@@ -410,47 +428,62 @@ class Study(Displayed):
         with bars(), task(f"comparing mechanisms for {question.label}"):
             return question_compared(question, terms, promises, levels, given)
 
+    # fmt: off
+    @overload
     def release(
-        self,
-        request: QuestionLike = None,
-        data: Data | None = None,
-        *,
-        ledger: Ledger | str | os.PathLike[str] | None = None,
-        out: str | os.PathLike[str] | None = None,
-        key: str | None = None,
-        progress: bool | None = None,
-        renderers: Iterable[Any] | None = None,
-        by: str | None = None,
-        period: str | None = None,
-        pool: str | None = None,
-    ) -> Release:
+        self, request: QuestionLike = None, data: Data | None = None, *, ledger: Ledger | PathLike | None = None,
+        out: PathLike | None = None, key: str | None = None, progress: bool | None = None,
+        renderers: Iterable[Any] | None = None, by: str | None = None, period: str | None = None,
+        pool: str | None = None, weights: Sequence[Exact] | None = None,
+    ) -> Release: ...
+    @overload
+    def release(
+        self, request: QuestionLike = None, data: Data | None = None, *, ledger: Ledger | PathLike | None = None,
+        out: PathLike | None = None, key: str | None = None, progress: bool | None = None,
+        renderers: Iterable[Any] | None = None, by: str | Sequence[str] | None = None,
+        period: str | Sequence[str] | None = None, pool: str | None = None, weights: Sequence[Exact] | None = None,
+    ) -> Release | ReleaseSeries: ...
+    def release(
+        self, request: QuestionLike = None, data: Data | None = None, *, ledger: Ledger | PathLike | None = None,
+        out: PathLike | None = None, key: str | None = None, progress: bool | None = None,
+        renderers: Iterable[Any] | None = None, by: str | Sequence[str] | None = None,
+        period: str | Sequence[str] | None = None, pool: str | None = None, weights: Sequence[Exact] | None = None,
+    ) -> Release | ReleaseSeries:
+        # fmt: on
         """Release the answer: validate, read, reserve, draw, stage, commit, publish.
 
         Args:
             request: The question.
             data: The records, if the study names none.
             ledger: The ledger to charge; by default the one that the study names.
-            out: A new folder for the results.
+            out: A new folder for the results; of several releases each has one in it.
             key: Names this release; the same key is never paid or drawn twice.
             progress: Show what takes long.
             renderers: What makes further files.
-            by: The grouping of people by which it is answered.
-            period: The period that it is about, ``"2026-10"``, ``"last"``, or a range where they are pooled.
+            by: The grouping by which it is answered; a list gives one release for each of them.
+            period: The period that it is about, ``"2026-10"``, ``"last"``, or a range where they are pooled; a list, of
+                ranges too, gives one release for each period, all of them counted in one pass.
             pool: ``"records"`` or ``"periods"``: one release about several periods together.
+            weights: How much each of them counts, pooled by periods; alike by default.
         """
+        from barrow.study.parts import Series
         from barrow.study.release import run_release
+        from barrow.study.series import ReleaseSeries, one_of, places
 
         study = self if data is None else self.replace(data=data)
         question = study.by(study.question(request), by)
-        results = [about for abouts in study.abouts(question, period, pool) for about in abouts]
-        if len(results) > 1:
-            raise ParameterError(
-                f"These are {len(results)} releases.",
-                allowed="one period and one grouping for a release; pool='records' or 'periods' makes one of several",
-                fix="call it once for each period or grouping",
+        listed = study.abouts(question, period, pool, weights)
+        results = [about for abouts in listed for about in abouts]
+        options: dict[str, Any] = {"ledger": ledger, "key": key, "progress": progress, "renderers": renderers}
+        if isinstance(period, str | None) and isinstance(by, str | None):
+            return run_release(study, question, out=out, about=one_of(results), **options)
+        place = places(out, question, results)
+        return ReleaseSeries(
+            tuple(
+                run_release(study, question, out=place[about], about=about, series=series, **options)
+                for series in (Series(study, question, abouts) for abouts in listed)
+                for about in series.abouts
             )
-        return run_release(
-            study, question, ledger=ledger, out=out, key=key, progress=progress, renderers=renderers, about=results[0]
         )
 
     @property
