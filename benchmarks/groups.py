@@ -15,6 +15,7 @@ import duckdb
 
 from barrow.engines import Breakdown, Columns, DuckDBEngine
 from barrow.promises.periods import Calendar
+from benchmarks._groups_statistics import coverage, false_differences
 from benchmarks._timing import finish
 from benchmarks.engines import make, processor_seconds, space
 
@@ -42,8 +43,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=float, default=1e7)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--statistics", type=int, metavar="DRAWS", help="Coverage by simulation in place of times.")
     parser.add_argument("--folder", type=Path, default=Path("/tmp/barrow-bench"))
     options = parser.parse_args()
+    if options.statistics:
+        figures = coverage(options.statistics) | false_differences(options.statistics)
+        for name, share in figures.items():
+            print(f"{name:32} {share:.4f}")
+        finish({"draws": options.statistics, **figures})
+        return
     path, items = file(int(options.rows), options.folder), space()
     months = Calendar("month", "Europe/Berlin").parse_range("2026-01..2026-12")
     asked = {
@@ -67,9 +75,9 @@ def main() -> None:
     medians = {name: statistics.median(values) for name, values in costs.items()}
     for name, seconds in medians.items():
         print(f"{name:20} {seconds:7.2f} CPU s  {seconds / medians['all']:6.2f} of all")
-    figures: dict[str, object] = {f"{name}_cpu_seconds": round(x, 2) for name, x in medians.items()}
-    figures |= {f"{name}_vs_all_cpu": round(x / medians["all"], 2) for name, x in medians.items() if name != "all"}
-    finish({"rows": int(options.rows), **figures})
+    times: dict[str, object] = {f"{name}_cpu_seconds": round(x, 2) for name, x in medians.items()}
+    times |= {f"{name}_vs_all_cpu": round(x / medians["all"], 2) for name, x in medians.items() if name != "all"}
+    finish({"rows": int(options.rows), **times})
 
 
 if __name__ == "__main__":

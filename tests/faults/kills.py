@@ -15,14 +15,10 @@ from typing import Any
 
 from barrow.errors import LedgerError
 from barrow.ledger import Ledger, LedgerBusyError, LedgerIOError, NoAuthorityError, OverBudgetError
-from barrow.promises.periods import Calendar, Window
 from tests.faults.check import Found, look
-from tests.faults.scenario import STORES, Released, make, pay, released_in
+from tests.faults.scenario import MONTHS, STORES, Released, make, pay, released_in
 
 FATAL = 7
-MONTHS = [
-    Window(Calendar("month", "UTC").parse_range(text)) for text in ("2026-01", "2026-02", "2026-01..2026-02", "2026-03")
-]
 AMOUNTS = [Fraction(1, 3), Fraction(2, 7), Fraction(1, 5), Fraction(3, 11)]
 
 

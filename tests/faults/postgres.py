@@ -72,7 +72,7 @@ def clients(
                 wanted = min(per_round, kills - counts["kills"])
                 counts += round_of(
                     Path(folder), wanted, rng, store="postgres", release_first=release_first,
-                    where=cluster.url(f"clients {next(_NAMES)}"), look=look, limit=3 + wanted // 4,
+                    where=cluster.url(f"clients {next(_NAMES)}"), look=look, limit=3 + wanted // 4, monthly=True,
                 )  # fmt: skip
             counts["rounds"] += 1
     return counts
@@ -85,7 +85,7 @@ def servers(kills: int, seed: int, *, store: str = "postgres", running: Cluster 
         while counts["server_kills"] < kills:
             with tempfile.TemporaryDirectory(prefix="barrow-pg-server-") as name:
                 folder, url = Path(name), cluster.url(f"servers {next(_NAMES)}")
-                make(url, 5000, store)
+                make(url, 5000, store, monthly=True)
                 spenders = _start(url, folder, store)
                 time.sleep(rng.uniform(0.2, 0.8))
                 cluster.kill()
@@ -126,7 +126,7 @@ def cuts(number: int, seed: int, *, store: str = "postgres", conf: str = "") -> 
 def _one_cut(cluster: Cluster, rng: random.Random, store: str, image: Path, copy: Path, mount: Path) -> Counter[str]:
     with tempfile.TemporaryDirectory(prefix="barrow-pg-world-") as name:
         folder, url = Path(name), cluster.url(f"cuts {next(_NAMES)}")
-        make(url, 5000, store)
+        make(url, 5000, store, monthly=True)
         spenders = _start(url, folder, store)
         time.sleep(rng.uniform(0.2, 0.8))
         for pid in [*spenders, *cluster.processes()]:
@@ -150,7 +150,7 @@ def _one_cut(cluster: Cluster, rng: random.Random, store: str, image: Path, copy
 
 
 def _start(url: str, folder: Path, store: str) -> list[int]:
-    return [fork(url, folder, str(number), store=store, release_first=False) for number in range(4)]
+    return [fork(url, folder, str(number), store=store, release_first=False, monthly=True) for number in range(4)]
 
 
 def _ended(spenders: list[int]) -> Counter[str]:

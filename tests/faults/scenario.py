@@ -1,7 +1,8 @@
 """One spender and its releases, run as a process of its own so that it can be killed, traced and starved.
 
-``python -m tests.faults.scenario FOLDER [--store NAME] [--releases N]`` makes FOLDER/a.ledger and pays for N
-releases. A release is a line in FOLDER/released, written when the payment is durable, never before.
+``python -m tests.faults.scenario FOLDER [--store NAME] [--releases N]`` makes FOLDER/a.ledger, whose promises are about
+months, and pays for N releases that read some of them. A release is a line in FOLDER/released, written when the payment
+is durable, never before.
 """
 
 from __future__ import annotations
@@ -33,10 +34,11 @@ from barrow.ledger import (
 from barrow.ledger.ledger import first_row
 from barrow.ledger.store import Row, canonical, link
 from barrow.promises import Emd, Guarantee, PureRelease
-from barrow.promises.periods import Calendar
+from barrow.promises.periods import Calendar, Window
 
 SPACE = SpaceRef("line", "sha256:" + "0" * 64, 10, "km")
 USERS = 100
+MONTHS = [Window.parse(text) for text in ("2026-01", "2026-02", "2026-01..2026-02", "2026-03")]
 
 
 class NoSync(SqliteStore):
@@ -141,16 +143,16 @@ def run(folder: Path, store: str, releases: int, resume: bool) -> None:
     if resume:
         ledger = Ledger(STORES[store](folder / "a.ledger"))
     else:
-        ledger = make(folder / "a.ledger", 1000, store)
+        ledger = make(folder / "a.ledger", 1000, store, monthly=True)
         world.add("init")
     for number in range(releases):
         key = f"{'resumed' if resume else 'k'}{number}"
         try:
-            reservation = pay(ledger, key, Fraction(1, 3))
+            reservation = pay(ledger, key, Fraction(1, 3), reads=MONTHS[number % len(MONTHS)])
         except LedgerError as error:
             again = None
             try:
-                pay(ledger, key + "-again", 1)
+                pay(ledger, key + "-again", 1, reads=MONTHS[0])
             except LedgerError as second:
                 again = type(second).__name__
             print(json.dumps({"error": type(error).__name__, "again": again}))

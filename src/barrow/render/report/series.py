@@ -161,7 +161,8 @@ def differences(
 
     Additive noise has a density that is log-concave and symmetric, so that -log P(abs(Z) > t) is convex and 0 at 0:
     what is exceeded with probability 0.05/k is at most log(20 k)/log(20) times what is exceeded with 0.05. Intervals
-    that are wider by this hold all k at once with 95 % (the union bound), and where two do not meet the values differ.
+    that are wider by this hold all k at once with 95 % (the union bound), and where two do not meet the values differ
+    (docs/proofs/differences.md).
     Intervals that hold ``at_once`` are taken as they are.
 
     >>> differences(["a", "b"], [1.0, 9.0], [0.5, 8.5], [1.5, 9.5], additive=True)[0]
