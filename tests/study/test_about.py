@@ -23,7 +23,7 @@ from barrow.study.file import study_from_text, study_text
 from barrow.study.parts import CellReader, Planner, with_parts
 from barrow.study.release import parameters_of
 from barrow.study.restated import contradictions
-from barrow.study.series import ReleaseSeries
+from barrow.study.several import ReleaseSeries
 from barrow.study.statement import make_statement
 from tests.study import monthly
 

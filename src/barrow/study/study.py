@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from barrow.questions import Answer
     from barrow.study.grid_table import GridChoice
     from barrow.study.result import Release
-    from barrow.study.series import ReleaseSeries
+    from barrow.study.several import ReleaseSeries
 
 PathLike = str | os.PathLike[str]
 QuestionLike = Question | str | Mapping[str, Any] | type[Question] | None
@@ -466,9 +466,8 @@ class Study(Displayed):
             pool: ``"records"`` or ``"periods"``: one release about several periods together.
             weights: How much each of them counts, pooled by periods; alike by default.
         """
-        from barrow.study.parts import Series
         from barrow.study.release import run_release
-        from barrow.study.series import ReleaseSeries, one_of, places
+        from barrow.study.several import one_of, release_series
 
         study = self if data is None else self.replace(data=data)
         question = study.by(study.question(request), by)
@@ -477,14 +476,7 @@ class Study(Displayed):
         options: dict[str, Any] = {"ledger": ledger, "key": key, "progress": progress, "renderers": renderers}
         if isinstance(period, str | None) and isinstance(by, str | None):
             return run_release(study, question, out=out, about=one_of(results), **options)
-        place = places(out, question, results)
-        return ReleaseSeries(
-            tuple(
-                run_release(study, question, out=place[about], about=about, series=series, **options)
-                for series in (Series(study, question, abouts) for abouts in listed)
-                for about in series.abouts
-            )
-        )
+        return release_series(study, question, listed, out, options)
 
     @property
     def budget(self) -> Budget:

@@ -12,7 +12,10 @@ from barrow.questions import Question
 from barrow.questions.answer import Rows
 from barrow.study.about import About, release_folder
 from barrow.study.outputs import columns_of
+from barrow.study.parts import Series
+from barrow.study.release import run_release
 from barrow.study.result import Release
+from barrow.study.study import Study
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,24 @@ def places(
     if out is None:
         return dict.fromkeys(abouts)
     return {about: release_folder(question, about, place=Path(out)) for about in abouts}
+
+
+def release_series(
+    study: Study,
+    question: Question,
+    listed: Sequence[Sequence[About]],
+    out: str | os.PathLike[str] | None,
+    options: Mapping[str, object],
+) -> ReleaseSeries:
+    """The releases of each grouping, whose periods are planned together and counted in one pass."""
+    place = places(out, question, [about for abouts in listed for about in abouts])
+    return ReleaseSeries(
+        tuple(
+            run_release(study, question, out=place[about], about=about, series=series, **options)  # type: ignore[arg-type]
+            for series in (Series(study, question, abouts) for abouts in listed)
+            for about in series.abouts
+        )
+    )
 
 
 def one_of(abouts: Sequence[About]) -> About:
