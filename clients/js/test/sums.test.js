@@ -1,9 +1,12 @@
 // Secure sums: the same shares and proofs as every other client, byte for byte; TurboSHAKE128 against its RFC.
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
 
+import { Client, FileMemory } from "../src/index.js";
 import { TurboShake128 } from "../src/keccak.js";
 import { Edges, Prio3 } from "../src/prio3.js";
 
@@ -58,4 +61,27 @@ test("official reports with three proofs", { skip: place === undefined && "the o
       assert.deepEqual(made.shares.map((share) => Buffer.from(share).toString("hex")), report.input_shares);
     }
   }
+});
+
+const card = (name) => JSON.parse(readFileSync(new URL(`../../vectors/cards/${name}.json`, import.meta.url), "utf8"));
+
+test("a person opts in, and the same bytes go out ever after", async () => {
+  const memory = new FileMemory(join(mkdtempSync(join(tmpdir(), "barrow-")), "me.json"));
+  const stranger = await Client.open(card("sums-tree"), { memory, limit: "20" });
+  await assert.rejects(stranger.shares([0, 1]), { name: "LimitError", message: /count on this card's aggregators/ });
+  const client = await Client.open(card("sums-tree"), { memory, trust: await stranger.aggregators() });
+  await assert.rejects(client.line([0, 1]), { name: "LimitError", message: /leaves in shares/ });
+  const first = await client.shares([0, 1]);
+  assert.equal(first.length, 5);
+  const sent = [];
+  const fetch = async (address, { body }) => {
+    sent.push([address, Buffer.from(body)]);
+    return { status: sent.length === 1 ? 507 : 200, text: async () => JSON.stringify(sent.length === 1 ? { problem: "full" } : { lines: ["accepted"] }) };
+  };
+  await assert.rejects(client.send([2], { fetch }), { name: "SendError" });
+  assert.deepEqual(await client.send([3], { fetch }), { accepted: 1 });
+  assert.equal(sent[0][0], "https://collect.example.org/reports");
+  assert.ok(sent[0][1].equals(sent[1][1]));
+  assert.equal(sent[0][1].length, 5 + first.reduce((sum, part) => sum + part.length, 0));
+  assert.equal((await client.spent()).inShares, 1);
 });
