@@ -23,6 +23,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from barrow.synonyms import meant
+
 
 class BarrowError(Exception):
     """Base class of all errors that barrow raises on purpose.
@@ -137,14 +139,18 @@ class LedgerError(BarrowError):
 
 
 def nearest_name(word: object, names: Iterable[str]) -> str | None:
-    """The one of ``names`` nearest to ``word``, if one is near; letter case does not count.
+    """The one of ``names`` nearest to ``word`` in meaning, or else in letters, if one is near; case does not count.
 
     >>> nearest_name("UID", ["uid", "item"]), nearest_name("lime", ["line", "circle"]), nearest_name("x", ["line"])
     ('uid', 'line', None)
+    >>> nearest_name("variance", ["distance", "spread"])
+    'spread'
     """
     import difflib
 
     lower = {name.lower(): name for name in reversed(list(names))}
+    if str(word).lower() not in lower and (close_in_meaning := meant(str(word), lower.values())):
+        return close_in_meaning
     close = difflib.get_close_matches(str(word).lower(), lower, n=1)
     return lower[close[0]] if close else None
 
@@ -171,7 +177,9 @@ def check_options(what: str, known: Iterable[str], options: Iterable[str]) -> No
 
 
 @contextmanager
-def reading(what: str, *, allowed: str = "what to_spec() or to_json() writes", fix: str = "mend it") -> Iterator[None]:
+def reading(
+    what: str, *, allowed: str = "what to_spec() or to_json() writes", fix: str = "correct it"
+) -> Iterator[None]:
     """Public plain data are turned into a value here: what Python says about malformed ones becomes a ParameterError.
 
     >>> with reading("The event"):

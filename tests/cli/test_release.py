@@ -61,7 +61,7 @@ def test_from_a_file_to_a_verified_statement(barrow, study, tmp_path):
     for words in (
         "We released",
         f"{USERS} people",
-        "Wrote o (7 files)",
+        "Wrote o (",
         "barrow verify o",
         'promise "all, anywhere, 1"',
     ):

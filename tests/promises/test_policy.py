@@ -176,7 +176,7 @@ def test_odds_are_what_bayes_says():
         keep = math.exp(epsilon) / (1 + math.exp(epsilon))
         posterior = 0.5 * keep / (0.5 * keep + 0.5 * (1 - keep))
         assert odds_upper(epsilon) == pytest.approx(posterior)
-    assert odds_sentence(0.5) == "A 50 % suspicion can grow to at most 62.3 %."
+    assert odds_sentence(0.5) == "A 50 % guess can become at most 62.3 %."
     assert percent_up(0.5) == "50.0 %"
 
 

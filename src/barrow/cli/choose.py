@@ -82,9 +82,7 @@ def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple
     while True:
         share = click.prompt("Which share of a person's data might have been different", default="1 day of 30")
         distance = click.prompt(f"How far away might it have been ({units})")
-        epsilon = click.prompt(
-            "Largest acceptable epsilon (0.2: a 50 % suspicion grows to at most 55 %)", default="0.2"
-        )
+        epsilon = click.prompt("Largest acceptable epsilon (0.2: a 50 % guess becomes at most 55 %)", default="0.2")
         Policy(space, [Promise(share, distance, epsilon)])
         requests.append(f"{share}, {distance}, {epsilon}")
         if not click.confirm("Another promise?", default=False):

@@ -14,7 +14,7 @@ import click
 
 from barrow._version import __version__
 from barrow.cli.terminal import echo, echo_json, echo_usage
-from barrow.errors import BarrowError
+from barrow.errors import BarrowError, nearest_name
 from barrow.registry import usable
 
 _COMMANDS = {
@@ -46,6 +46,8 @@ _COMMANDS = {
 """Sub-commands by name: the module that holds the click command of the same name, and its one-line help."""
 
 
+_KINDS = ("mean", "histogram", "density", "quantile", "total", "spread", "region")
+"""Kinds of questions that people type where a command stands."""
 _OTHERS = ("explain", "report", "verify", "local", "collect", "approve", "registry")
 """Sub-commands that read what other people wrote; all others run a person's own study, and load its plug-ins."""
 
@@ -62,6 +64,19 @@ class _Lazy(click.Group):
         module = import_module(_COMMANDS[cmd_name][0])
         command = getattr(module, cmd_name.replace("-", "_"))
         return command if isinstance(command, click.Command) else None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is meant; one that there is not is answered by the nearest."""
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            close = nearest_name(args[0], _COMMANDS)
+            kind = nearest_name(args[0], _KINDS)
+            hint = f" Did you mean 'barrow {close}'?" if close else ""
+            if kind and not (close and close in args[0]):
+                hint = f" To ask for a {kind}: barrow plan --question {kind}"
+            raise click.UsageError(f"There is no command {args[0]!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

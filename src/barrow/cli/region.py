@@ -118,7 +118,7 @@ def _say(row: dict[str, Any], quiet: bool) -> None:
     if quiet:
         echo(f"{row['low']:.6g} {row['high']:.6g}")
         return
-    echo(f"{row['region']}: {_percent(row, 'share')} of people's items, in {row['items']:,} of the space's")
+    echo(f"{row['region']}: {_percent(row, 'share')} of people's items, in {row['items']:,} items")
     border = f", and up to ± {_percent(row, 'border', 2)} by records near the border" if row["border"] > _LITTLE else ""
     echo(f"  noise ± {_percent(row, 'noise', 2)}{border}: between {_percent(row, 'low')} and {_percent(row, 'high')}")
     if "cut" in row:

@@ -1,4 +1,4 @@
-"""What lost records look like, and how to mend them: for the curator's eyes, in the report of ``check``."""
+"""What lost records look like, and how to correct them: for the curator's eyes, in the report of ``check``."""
 
 from __future__ import annotations
 

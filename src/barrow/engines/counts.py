@@ -291,13 +291,13 @@ class CheckReport:
         if self.rows == 0:
             return "Not usable: there are no records."
         if self.null_users:
-            return "Not usable: every record needs a user. Mend or remove the rows without one."
+            return "Not usable: every record needs a user. Correct or remove the rows without a user."
         if self.bad_weights:
-            return "Not usable: every weight must be a whole number. Mend or remove the rows with another one."
+            return "Not usable: every weight must be a whole number. Correct or remove the rows with another weight."
         if 2 * self.lost_items > self.rows:
             return "Not usable: most records are lost, so the columns, the units or the space are not the right ones."
         if self.lost_items and not self.lost_is_fine:
-            return f"Not usable as it is: mend these rows, or {OUTSIDE_TEXT}."
+            return f"Not usable as it is: correct these rows, or {OUTSIDE_TEXT}."
         return f"Not usable: the public number of users is {self.declared}, but the records are of {self.users}."
 
 
@@ -340,7 +340,7 @@ refuse_groups = partial(
     DataError,
     "Some records are of people in no group, or in one that is not declared.",
     allowed="the groups that the study declares, in every record",
-    fix="mend the records, or declare the group with its public size",
+    fix="correct the records, or declare the group with its public size",
 )
 refuse_two_groups = partial(
     DataError,
@@ -364,7 +364,7 @@ refuse_more_users = partial(
     DataError,
     "The data hold more users than the public number of users.",
     allowed="at most as many users as the study says",
-    fix="mend the records, or choose a larger public number of users",
+    fix="correct the records, or choose a larger public number of users",
 )
 refuse_short_of_room = partial(
     DataError,

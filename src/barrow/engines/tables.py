@@ -188,7 +188,7 @@ def _checked(table: PublicTable, file: Path, what: str) -> PublicTable:
         raise ParameterError(
             f"{str(file)!r}, row {row + table.first}{name}: a number is missing or not finite.",
             allowed="finite numbers in every row",
-            fix="drop the row, or mend it",
+            fix="drop the row, or correct it",
         )
     if what != "edges":
         first: dict[str, int] = {}
@@ -216,7 +216,7 @@ def _rows(rows: Sequence[Sequence[str]], file: Path, what: str, start: int) -> P
             raise ParameterError(
                 f"{str(file)!r}, row {i + start}: {len(row)} columns, and the rows before have {width}.",
                 allowed="as many columns in every row",
-                fix="mend the row (a name with a space, or a missing number?)",
+                fix="correct the row (a name with a space, or a missing number?)",
             )
     texts = 2 if what == "edges" else 1 if what in ("nodes", "labels", "paths") or not _number(rows[0][0]) else 0
     if what in ("labels", "paths"):
@@ -233,7 +233,7 @@ def _rows(rows: Sequence[Sequence[str]], file: Path, what: str, start: int) -> P
             raise ParameterError(
                 f"{str(file)!r}, row {i + start}, column {column + 1}: {row[column]!r} is no number.",
                 allowed="names in the first column, numbers in the others",
-                fix="mend it, or drop the row",
+                fix="correct it, or drop the row",
             ) from None
     return PublicTable(names, numbers, start)
 
@@ -346,7 +346,7 @@ def _stacked(column: NDArray[Any], file: Path) -> Floats:
         raise ParameterError(
             f"{str(file)!r}, row {wrong + 1}: the vector has another length than the first, {width}.",
             allowed="as many numbers in every row",
-            fix="drop the row, or mend it",
+            fix="drop the row, or correct it",
         )
     return np.array([np.asarray(value, dtype=np.float64) for value in column])
 

@@ -74,7 +74,7 @@ class Anchor:
             raise LedgerIOError(
                 f"The anchor {str(path)!r} could not be written ({error.strerror}). What was paid stays paid.",
                 allowed="a folder that you may write to, on another disk than the ledger",
-                fix="mend it, then open the ledger anew",
+                fix="correct it, then open the ledger anew",
             ) from error
 
 

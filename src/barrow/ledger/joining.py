@@ -312,6 +312,6 @@ def _check_unchanged(state: LedgerState, new: NewBudget) -> None:
 
 
 def _refused(
-    problem: str, allowed: str, fix: str = "mend the study, or name another data set if it is one"
+    problem: str, allowed: str, fix: str = "correct the study, or name another data set if it is one"
 ) -> NotCoveredError:
     return NotCoveredError(problem + " Nothing was written.", allowed=allowed, fix=fix)

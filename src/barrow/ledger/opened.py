@@ -192,7 +192,7 @@ class OpenLedger:
             if self._unusable is not None:
                 refuse(
                     f"This ledger saw the disk fail and is not used again: {self._unusable}",
-                    "mend the disk, then Ledger.open(path)",
+                    "repair the disk, then Ledger.open(path)",
                 )
             try:
                 yield

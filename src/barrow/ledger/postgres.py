@@ -309,7 +309,7 @@ class PostgresStore:
                 f"The server of {self.name!r} does not keep payments (fsync, full_page_writes, replica, encoding, "
                 f"persistence: {got}). Nothing was spent.",
                 allowed="a primary with fsync = on, full_page_writes = on, UTF8, and a logged table",
-                fix="mend the server's settings, then open the ledger anew",
+                fix="repair the server's settings, then open the ledger anew",
             )
 
     def _version(self, connection: Connection[TupleRow]) -> int | None:
@@ -357,7 +357,7 @@ class PostgresStore:
             f"Writing the ledger {self.name!r} failed: {what}. Nothing was released; this is fatal and is not tried "
             "again, because after such an error nobody knows what the server has kept.",
             allowed="a server that answers",
-            fix="mend the server, then open the ledger anew and look: barrow ledger verify",
+            fix="repair the server, then open the ledger anew and look: barrow ledger verify",
         ) from None
 
 

@@ -354,7 +354,7 @@ def raise_io(what: str, name: str) -> NoReturn:
         f"Writing the ledger {name!r} failed: {what}. Nothing was released; this is fatal and is not tried "
         "again, because after such an error nobody knows what is on the disk.",
         allowed="a disk that stores what it is given",
-        fix="free or mend the disk, then open the ledger anew and look: barrow ledger verify",
+        fix="free or repair the disk, then open the ledger anew and look: barrow ledger verify",
     )
 
 

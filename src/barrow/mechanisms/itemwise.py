@@ -179,7 +179,7 @@ def pooled_items(
         raise DataError(
             "The data hold more users than the public number of users.",
             allowed="at most as many users as the study says",
-            fix="mend the records, or choose a larger public number of users",
+            fix="correct the records, or choose a larger public number of users",
         )
     held = np.zeros(space.items, dtype=np.int64)
     np.add.at(held, ids, counts)

@@ -102,7 +102,7 @@ class Frequency(ItemWiseQuestion):
         both = (result.predicted_error, result.error_upper)
         before, most = (f"{error:.3g} {statement.unit}".rstrip() for error in both)
         if result.decode == "none":
-            off = f"The estimate is off by an earth mover's distance of about {before}, at most {most} on average."
+            off = f"On average, items appear about {before} from where they were, at most {most}."
         else:
             off = (
                 f"{off_words(statement, result.emd_predicted, result.emd_most)} Before decoding the estimate is off by "
@@ -263,7 +263,7 @@ def _(answer: FrequencyAnswer, collector: ReportSums) -> Collected:
     ]
     if own is not None:
         about = near(own.about, space.unit, digits=1)
-        lines.append(f"The decoded shares are off by an earth mover's distance of about {about}.")
+        lines.append(f"On average, items appear about {about} from where they were.")
     lines.append(
         f"The unbiased estimate is off by EMD {near(expected, space.unit)} on average; by at most "
         f"{near(built.error_upper, space.unit)} on average, whatever the items."

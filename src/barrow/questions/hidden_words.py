@@ -49,11 +49,11 @@ def hidden_noise_steps(statement: Statement) -> list[str]:
         return [
             noise_sentence(statement.answer),
             f"The noisy values ({statement.answer.histogram.words}) were decoded to one histogram of groups and items, "
-            f"which was divided by the shares of the groups. These are within {width} of the true ones at the public "
+            f"which was divided by the shares of the groups. These are within {width} of the true values at the public "
             "reference, all at once.",
         ]
     return [
         noise_sentence(statement.answer),
-        f"The shares of all groups are within {width} of the true ones with probability 95 %, all at once. Each value "
-        "within a group is a quotient of two released numbers, whose interval (Fieller) allows for the noise of both.",
+        f"The shares of all groups are within {width} of the true values with probability 95 %, all at once. Each "
+        "value within a group is a quotient of two released numbers; its interval (Fieller) allows for both noises.",
     ]

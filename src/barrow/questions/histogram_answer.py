@@ -334,7 +334,7 @@ def _(answer: HistogramAnswer, collector: ReportSums) -> Collected:
     lines = [
         *(f"{label}: {share:.6g}" for label, share in histogram.items()),
         f"From {sums.n:,} reports; these shares were decoded from the means of noisy values.",
-        f"They are off by an earth mover's distance of about {near(own.about, space.unit, digits=1)}.",
+        f"On average, items appear about {near(own.about, space.unit, digits=1)} from where they were.",
     ]
     told = {
         "outputs": list(answer.query.outputs),

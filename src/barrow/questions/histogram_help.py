@@ -106,9 +106,9 @@ def answer_words(plan: HistogramAnswer) -> list[str]:
     least = floors(plan)
     noise, method = least["noise"], least["method"]
     if noise is not None:
-        lines.append(f"          the noise is at most {noise:.2g} times the least of noise of its kind")
+        lines.append(f"          the noise is within {noise:.2g} times the best possible for this type of noise")
     if method is not None and method < 1e4:
-        lines.append(f"          the error is {method:.2g} times the least of any method in the worst case")
+        lines.append(f"          the error is {method:.2g} times what any method must have in the worst case")
     _, widths = plan.mechanism.shares(np.zeros(plan.query.dimension))
     low, high = float(widths.min()), float(widths.max())
     each = f"± {at_most(high)}" if low > 0.99 * high else f"± {at_most(low)} to ± {at_most(high)}"

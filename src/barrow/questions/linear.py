@@ -154,12 +154,12 @@ class Linear(Question):
             return (
                 f"We released {statement.released}, computed from {people}, each person with records "
                 "counting once, and the share of people with records. Each value comes with an interval that holds the "
-                "true one with probability 95 %, snapping included; where the share may be 0 it is not determined."
+                "true value with probability 95 %, snapping included; where the share may be 0 it is not determined."
             )
         within = at_most(needed(facts.half_width_95), value_unit(facts, cls.traits.of_shares))
         return (
             f"We released {statement.released}, computed from {people}, each person counting once. "
-            f"Each value is within {within} of the true one with probability 95 %"
+            f"Each value is within {within.replace(' %', ' percentage points')} of the true value with probability 95 %"
             f"{snapping_words(facts, cls.traits.of_shares)}."
         )
 

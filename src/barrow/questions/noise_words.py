@@ -55,16 +55,13 @@ def off_words(statement: Statement, predicted: float, most: float) -> str:
     own, unit = statement.error_after, statement.unit
     before = f"about {near(predicted, unit)}, at most about {near(most, unit)}"
     if own is None:
-        return f"It is off by an earth mover's distance of {before} from their records as they were (predicted)."
+        return f"On average, records appear {before} from where they were (predicted)."
     size = near(own.about, unit, digits=digits_of(statement))
-    about = f"This release is off by an earth mover's distance of about {size}"
+    about = f"On average, records appear about {size} from where they were"
     if own.between is None:
-        return f"{about} from their records as they were, worked out from what was released (predicted: {before})."
+        return f"{about}, worked out from what was released (predicted: {before})."
     low, high = (near(size, unit, digits=1) for size in own.between)
-    return (
-        f"{about} from their records as they were (predicted: {before}), between {low} and {high}, depending on how "
-        "records lie between nodes."
-    )
+    return f"{about} (predicted: {before}), between {low} and {high}, depending on how records lie between nodes."
 
 
 def people_words(plan: Answer, most: float, guess: float) -> str:

@@ -212,7 +212,7 @@ def _(answer: SubsetsAnswer, collector: ReportSums) -> Collected:
     lines = [
         *(f"{label}: {share:.6g}" for label, share in histogram.items()),
         f"From {collector.n:,} reports; these shares were decoded from the reported sets.",
-        f"They are off by an earth mover's distance of about {near(own.about, space.unit, digits=1)}.",
+        f"On average, items appear about {near(own.about, space.unit, digits=1)} from where they were.",
     ]
     told = {"error_after": own.to_json(), "histogram": histogram, "estimate": estimated.tolist()}
     return Collected(collector.n, answer.tables(Sample(shares)), lines, told, answer.guarantee)

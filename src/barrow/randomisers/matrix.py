@@ -76,7 +76,7 @@ class MatrixRandomiser(Randomiser):
             raise ParameterError(
                 f"The row of {self.space.label(x)!r} holds a negative weight at report number {y}.",
                 allowed="weights of 0 or more",
-                fix="mend that row",
+                fix="correct that row",
             )
         # 2^62 sums of at most 2^22 entries, each below 2^62: the wrapped sum is right only together with the float sum.
         sums, floats = self.weights.sum(axis=1), self.weights.astype(np.float64).sum(axis=1)
@@ -205,7 +205,7 @@ def matrix_randomiser(
             raise ParameterError(
                 f"The row of {space.label(x)!r} holds the probability {row[y]:.6g} at report number {y}.",
                 allowed="probabilities of 0 or more",
-                fix="mend that row",
+                fix="correct that row",
             )
         if abs(float(row.sum()) - 1.0) > 1e-9:
             raise ParameterError(

@@ -239,7 +239,7 @@ class Space(ABC):
                 raise DataError(
                     "Some records are missing or are not items of the public space.",
                     allowed="records that the space knows",
-                    fix="mend the records, or say unknown='default' (or 'nearest' where the space has distances "
+                    fix="correct the records, or say unknown='default' (or 'nearest' where the space has distances "
                     "to outside points)",
                 )
             ids = np.where(lost, self.default_item, ids)

@@ -232,7 +232,7 @@ def _refused(problem: str) -> ParameterError:
     return ParameterError(
         f"The study cannot be read: {problem}." + (f" Did you mean {close!r}?" if close else ""),
         allowed=", ".join(StudyFile.__struct_fields__),
-        fix=f"rename it to {close!r}" if close else "mend or remove that key",
+        fix=f"rename it to {close!r}" if close else "correct or remove that key",
     )
 
 
@@ -263,7 +263,7 @@ def read_table(path: str | os.PathLike[str]) -> dict[str, Any]:
         if isinstance(error, ParameterError):
             raise
         raise ParameterError(
-            f"The study file {str(path)!r} is not TOML: {str(error)[:200]}.", allowed="TOML", fix="mend that line"
+            f"The study file {str(path)!r} is not TOML: {str(error)[:200]}.", allowed="TOML", fix="correct that line"
         ) from None
 
 
@@ -397,7 +397,7 @@ def study_from_text(text: str) -> Study:
     try:
         spec = tomllib.loads(text, parse_float=_decimal)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
-        raise ParameterError(f"The study is not TOML: {str(error)[:200]}.", allowed="TOML", fix="mend it") from None
+        raise ParameterError(f"The study is not TOML: {str(error)[:200]}.", allowed="TOML", fix="correct it") from None
     held = spec.get("data")
     if isinstance(held, dict) and set(held) == {"outside"}:  # a word about records, and not where they are
         held = None

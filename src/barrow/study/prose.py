@@ -34,7 +34,7 @@ def statement_text(statement: Statement) -> str:
     """
     lines = [
         kind_of(statement).released(statement),
-        "Anyone who sees it, and knows everybody else's data, can become at most this much surer about one person:",
+        "Anyone who sees it, and knows everybody else's data, can gain at most this much certainty about one person:",
     ]
     for row in statement.protected:
         lines.append(
@@ -80,7 +80,7 @@ def statement_text(statement: Statement) -> str:
     lines.append(f"Made by {statement.library}.")
     if statement.claim is not None:
         lines += ["", *claim_lines(statement.claim)]
-    return "\n".join(textwrap.fill(line, 80, subsequent_indent="  " if line.startswith("-") else "") for line in lines)
+    return "\n".join(map(_filled, lines))
 
 
 def _published_line(statement: Statement) -> str:
@@ -96,6 +96,12 @@ def _published_line(statement: Statement) -> str:
         *([f"questions to {told.contact}"] if told.contact else []),
     ]
     return "; ".join(parts) + "." if len(parts) > 1 or parts[0] != "Published" else ""
+
+
+def _filled(line: str) -> str:
+    """A line of at most 80 columns; a number and its sign stay together."""
+    together = line.replace("ε = ", "ε\xa0=\xa0").replace("α = ", "α\xa0=\xa0").replace(" %", "\xa0%")
+    return textwrap.fill(together, 80, subsequent_indent="  " if line.startswith("-") else "").replace("\xa0", " ")
 
 
 def _read_steps(statement: Statement) -> list[str]:

@@ -58,5 +58,5 @@ def rehearse(renderers: Iterable[Renderer], folder: Path | None = None) -> None:
         raise ParameterError(
             f"Results cannot be written here: {type(error).__name__}: {error}. Nothing was paid or drawn.",
             allowed="a machine on which tables, statement and report can be written",
-            fix="mend this (pip install --force-reinstall barrow brings missing parts back), then run the same command",
+            fix="repair it (pip install --force-reinstall barrow brings missing parts back), then run the same command",
         ) from error

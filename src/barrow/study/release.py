@@ -424,12 +424,12 @@ def _finished(
 
 
 def _interrupted(plan: Answer, reservation: Reservation, error: BaseException, given_up: bool) -> LostReleaseError:
-    again = "mend the cause and run the same command again: it goes on without paying again"
+    again = "correct the cause and run the same command again: it goes on without paying again"
     return LostReleaseError(
         f"The release was paid for ({price_words(plan)}, entry {reservation.seq} of the ledger) and then interrupted: "
         f"{type(error).__name__}. Nothing was shown to anybody.",
         allowed="what is spent is never given back, and never spent twice under one key",
-        fix="mend the cause, then release under a new --key, which pays again" if given_up else again,
+        fix="correct the cause, then release under a new --key, which pays again" if given_up else again,
     )
 
 

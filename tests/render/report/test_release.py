@@ -227,10 +227,10 @@ def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
     own = built.statement.error_after
     assert built.error == own.about != built.statement.answer.histogram.emd_predicted
     text = near(built.error, "minutes", digits=1)
-    assert f"This release is off by an earth mover's distance of about {text} from" in " ".join(built.text.split())
+    assert f"On average, records appear about {text} from" in " ".join(built.text.split())
     page = (built.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
     assert page.count(f"off by about {text}") == 2
-    assert f"off by an earth mover's distance of about {text} from" in page
+    assert f"On average, records appear about {text} from" in page
     before = built.statement.answer.histogram
     about, most = (near(error, "minutes") for error in (before.emd_predicted, before.emd_most))
     words = f"(predicted: about {about}, at most about {most})"
