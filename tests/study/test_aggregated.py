@@ -158,12 +158,31 @@ def test_sums_become_a_release_with_a_statement_that_verifies(tmp_path):
     assert release.statement.model is Model.AGGREGATED
     assert release.statement.people == 300
     assert "at least 1 of the 2 aggregators kept to the rules" in str(release)
-    assert "cut it into shares" in explain(release.statement)
+    assert "cut them into shares" in explain(release.statement)
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
     assert "Nobody alone" in (tmp_path / "out" / "report.html").read_text()
     rows = zip(release.tables["unbiased"], _below(means), strict=True)
     inside = [row["low_95"] <= mass <= row["high_95"] for row, mass in rows]
     assert sum(inside) >= 9  # of 12: fewer once in a hundred thousand
+
+
+def test_maps_are_released_from_counts_of_samples(tmp_path):
+    study = Study(
+        {"kind": "euclidean", "low": [0, 0], "high": [1, 1], "step": 0.25}, ["all, 0.1, 0.5"], users=500, dataset="d",
+        model="aggregated", questions=["histogram(mechanism='edges', spacing='items')"],
+    )  # fmt: skip
+    survey, sums, means = answered(study, 400)
+    plan, sample = summed_answer(survey.plan, survey.channel, sums, 400)
+    assert survey.channel.wire is None
+    assert float(np.sum(sample.values)) == pytest.approx(1.0)
+    state = Ledger.create(tmp_path / "d.ledger", study)
+    reports = CollectedReports(plan, sample, {"card": "sha256:0"}, (study.parties.condition,))
+    release = release_collected(study, reports, ledger=state, out=tmp_path / "out", key="one")
+    assert measure_of(study.space).distance(plan.shares(sample) - means) * study.space.diameter < 4 * plan.error
+    assert "counted them at public nodes" in explain(release.statement)
+    assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
+    [row] = release.statement.protected
+    assert row.epsilon <= 0.5
 
 
 def _below(means):

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from barrow.accounting import pricing, shuffled
+from barrow.audit import summed as audit_summed
 from barrow.audit.cases import CASES
 from barrow.audit.verdict import Planted
 from barrow.engines import counts as engine_counts
@@ -392,6 +393,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("replayable noise called private", "samplers", SeededSource, "private", lambda f: property(lambda self: True)),
     Bug("discrete noise at the price of Laplace", "secure sums", summed.SummedNoise, "ratio", _exponential_ratio),
     Bug("a grid for 1.05 alpha", "secure sums", summed, "_step", _times(Fraction(20, 21))),
+    Bug("samples that cost nothing", "secure sums", audit_summed, "inner_for", lambda f: lambda alpha, samples: alpha),
     Bug("answers rounded to the nearest step", "secure sums", summed, "rounded_at_random", _nearest_step),
     Bug("dishonest noise counted on", "secure sums", aggregation.Aggregation, "honest", _all_parties),
     Bug("half of the noise shares", "secure sums", shares, "kept_by_urn", _after(lambda kept: kept // 2)),

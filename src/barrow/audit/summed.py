@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -19,11 +20,13 @@ from barrow.accounting import price
 from barrow.audit.pairs import known_distances, small_users
 from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import UserCounts
+from barrow.mechanisms.sampled_sums import SampledEdgeNoise, inner_for, sampled_edge_noise
 from barrow.mechanisms.summed import SummedNoise, sum_form, summed_noise
 from barrow.noise.source import SeededSource
 from barrow.promises import Aggregation
 from barrow.queries import Query, mean, tree_edges
-from barrow.spaces import Clustered, Line, Space
+from barrow.spaces import Circle, Clustered, Line, NeighbourGraph, Space
+from barrow.spaces.space import Floats
 
 _UNLIKELY = 1e-6
 _PARTS = 60
@@ -38,7 +41,7 @@ def audit_sums() -> list[Finding]:
     clusters, line = Clustered.grid(2, 2, r=0.25), Line(0, 4, step=1, cells=True)
     results.append(_small("secure sums, tree", clusters, tree_edges(clusters)))
     results.append(_small("secure sums, mean", line, mean(line)))
-    return results
+    return [*results, audit_samples(3, 4, Fraction(2)), audit_samples(5, 2, Fraction(4))]
 
 
 def output_loss(one: Fraction, other: Fraction, p: Fraction) -> float:
@@ -97,6 +100,65 @@ def _small(name: str, space: Space, query: Query) -> Finding:
             tally.compared(f"users {users[i]} and {users[j]}", loss, promised.epsilon_at(w), w, NEAR)
     _conforms(tally, noise, query)
     return tally.finding()
+
+
+_TURNS = 80
+
+
+def audit_samples(nodes: int, samples: int, alpha: Fraction) -> Finding:
+    """Samples at the nodes of a ring, integrated out: every ordered pair of different people of a few items.
+
+    Noise along the ring is known up to a flow around it, over which its law is summed.
+    """
+    space = Circle(nodes, names=list("abcdefgh"[:nodes]))
+    noise = sampled_edge_noise(space, alpha, users=1)
+    graph = noise.plan.graph
+    noise = replace(noise, samples=samples, inner=inner_for(alpha, samples))
+    tally, promised = Tally(f"secure sums, {samples} samples on {nodes} nodes", "aggregated"), price(noise.event)
+    around = _around(graph)
+    counts = [c for c in product(range(samples + 1), repeat=nodes) if sum(c) == samples]
+    outputs = [c for c in product(range(-1, samples + 2), repeat=nodes) if sum(c) == samples]
+    table = np.array([[_flow_chance(np.subtract(y, c), around, noise.ratios, graph) for c in counts] for y in outputs])
+    sizes = (1, 2, 3, 4) if nodes == 3 else (1, 2, 3)
+    users = list({tuple(np.bincount(u, minlength=nodes) / len(u)): u for u in small_users(nodes, sizes)}.values())
+    laws = []
+    for user in users:
+        shares = np.bincount(user, minlength=nodes) / len(user)
+        laws.append(table @ np.array([heavy.stats.multinomial(samples, shares).pmf(c) for c in counts]))
+    apart = known_distances(space, tuple(users))
+    for i, j in combinations(range(len(users)), 2):
+        loss, w = float(np.abs(np.log(laws[i] / laws[j])).max()), float(apart[i, j])
+        allowed = min(promised.epsilon_at(w), float(noise.alpha) * w)
+        for _ in range(2):
+            tally.compared(f"users {users[i]} and {users[j]}", loss, allowed, w, NEAR)
+    _samples_conform(tally, noise)
+    return tally.finding()
+
+
+def _around(graph: NeighbourGraph) -> Floats:
+    """The flow around a ring: what its incidence matrix does not see."""
+    _, _, rows = np.linalg.svd(graph.incidence.toarray())
+    return np.asarray(np.rint(rows[-1] / np.abs(rows[-1]).max()))
+
+
+def _flow_chance(moved: Floats, around: Floats, ratios: Sequence[Fraction], graph: NeighbourGraph) -> float:
+    """P of noise at the nodes, but for a constant: one flow that makes it, and all turns around the ring."""
+    flow = np.rint(np.linalg.lstsq(graph.incidence.toarray()[:, :-1], moved, rcond=None)[0])
+    turns = np.arange(-_TURNS, _TURNS + 1)[:, None] * around
+    sizes = np.abs(np.append(flow, 0.0) + turns)
+    return float(np.exp(sizes @ np.log([float(p) for p in ratios])).sum())
+
+
+def _samples_conform(tally: Tally, noise: SampledEdgeNoise) -> None:
+    """As many samples as are promised, of the person's own items in their shares; noise that adds up to nothing."""
+    drawn = np.array([noise.sample(noise.plan.query, np.array([0, 0, 1]), source=SeededSource(i)) for i in range(600)])
+    tally.draws += len(drawn)
+    seen = drawn.sum(axis=0)
+    wrong = (drawn.sum(axis=1) != noise.samples).any() or seen[2] > 0
+    if wrong or heavy.stats.binomtest(int(seen[0]), int(seen.sum()), 2 / 3).pvalue < _UNLIKELY:
+        tally.violation("samples are not drawn from a person's own items", 1, 0)
+    if any(sum(noise.noise_share(source=SeededSource(i))) != 0 for i in range(20)):
+        tally.violation("noise along edges does not add up to nothing", 1, 0)
 
 
 def _conforms(tally: Tally, noise: SummedNoise, query: Query) -> None:

@@ -69,6 +69,11 @@ class EdgeNoise:
         return self.plan.grid
 
     @property
+    def alpha(self) -> Fraction:
+        """The alpha that it was made for."""
+        return self.plan.alpha
+
+    @property
     def event(self) -> Event:
         """What drawing it causes."""
         return self.plan.event

@@ -28,6 +28,7 @@ from barrow.mechanisms.edge_histogram import Spacing, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.linear import MuFor, linear_candidates
 from barrow.mechanisms.multiscale import multiscale_density
+from barrow.mechanisms.sampled_sums import sampled_edge_noise
 from barrow.mechanisms.summed import SummedNoise, summed_noise
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
@@ -221,17 +222,14 @@ class EdgesKind(HistogramKind):
 
     def build(self, target: NoiseTarget) -> HistogramNoise:
         """The nearest histogram along the graph has a proven bound where nodes are items."""
-        if target.summed:
-            raise ParameterError("Aggregators add up answers along lines and trees; on other graphs the items' shares.")
         if target.noise not in ("auto", "laplace"):
             raise ParameterError(
                 f"noise is {target.noise!r}, but noise along edges is Laplace.",
                 allowed="'auto' or 'laplace'",
                 fix="noise='auto'",
             )
-        plan = edge_histogram(
-            target.space, target.alpha, users=target.users, model=target.model, spacing=target.spacing
-        )
+        noise = self._noise(target)
+        plan = noise.plan
         graph, how = plan.graph, target.how
         upper = 1.0
         if graph.weights is None:
@@ -244,12 +242,24 @@ class EdgesKind(HistogramKind):
         return HistogramNoise(
             self,
             plan.query,
-            EdgeNoise(plan),
+            noise,
             np.ones(graph.nodes),
             lambda values: plan.decoder.decode(values, how),
             upper=upper,
             reports=plan.reports,
         )
+
+    @staticmethod
+    def _noise(target: NoiseTarget) -> EdgeNoise:
+        """The noise; that of aggregators is on counts of samples."""
+        if target.summed:
+            return sampled_edge_noise(
+                target.space, target.alpha, users=target.users, parties=target.parties, spacing=target.spacing
+            )
+        plan = edge_histogram(
+            target.space, target.alpha, users=target.users, model=target.model, spacing=target.spacing
+        )
+        return EdgeNoise(plan)
 
     def check(self, space: Space) -> None:
         """Along a tree the noise of edges is that of the tree, which has decoders of its own."""

@@ -233,7 +233,9 @@ def _predicted(
     if here.space is space:
         return simulate(mechanism, target.reference, draws, most, **seed)
     plan = mechanism.along_edges.plan
-    alike = _noise_of(target, mechanism.family, plan.alpha, plan.query.arguments.get("spacing"), here.space)
+    alike = _noise_of(
+        target, mechanism.family, mechanism.along_edges.alpha, plan.query.arguments.get("spacing"), here.space
+    )
     result = simulate(alike, here.reference, draws, most, **seed)
     decoded = here.error(result.decoded / space.diameter)
     mean = raw_error(decoded, float(target.reference @ snapping_means(space)))

@@ -12,6 +12,7 @@ from barrow import mechanisms, planning
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.histograms import HISTOGRAMS
+from barrow.mechanisms.sampled_sums import SampledEdgeNoise
 from barrow.mechanisms.summed import SummedNoise
 from barrow.numerics import Exact, exact_text, whole
 from barrow.numerics.exact import near
@@ -168,7 +169,7 @@ class Histogram(Question):
             return self._frequency(terms).channel(terms)
         if name in HISTOGRAMS and self.definition != "user_level":
             built = noise_within(self.target(terms), name)
-            if isinstance(built.noise, SummedNoise):
+            if isinstance(built.noise, SummedNoise | SampledEdgeNoise):
                 return SummedChannel(terms, words, price(built.event), built.query, built.noise)
             return NoiseChannel(terms, words, price(built.event), built.query, built.noise)
         if name == "auto":

@@ -46,6 +46,7 @@ from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.histogram_help import answer_words, floors, most_helpful, too_coarse_words
 from barrow.questions.linear import constant_of, mean_over_people, noise_facts, noise_parameters
 from barrow.questions.merging import shown_tables
+from barrow.questions.noise_words import stated_noise
 from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.question import Question
@@ -386,7 +387,7 @@ def noise_details(answer: HistogramAnswer) -> Json:
     return {
         "outputs": answer.query.dimension,
         "noise": answer.noise.name,
-        "scale": float_up(answer.noise.scale),
+        "scale": float_up(stated_noise(answer.noise)[0]),
         "constant": dict(zip(("proved", "method", "lipschitz"), constant, strict=True)),
         "half_width_95": one,
         "half_width_95_all": all_at_once,

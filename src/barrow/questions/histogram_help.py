@@ -17,6 +17,7 @@ from barrow.planning.candidates import Candidate
 from barrow.planning.histograms import noise_within
 from barrow.planning.simulate import simulate
 from barrow.promises import Model
+from barrow.questions.noise_words import stated_noise
 from barrow.questions.prices import finer_words
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def answer_words(plan: HistogramAnswer) -> list[str]:
     chosen = plan.chosen
     whose = " on each person's report" if plan.terms.model is Model.LOCAL else ""
     lines = [
-        f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(plan.noise.scale))}{whose}",
+        f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(stated_noise(plan.noise)[0]))}{whose}",
         f"Error     the histogram is off by about {_sized(plan, plan.error)}, at most about "
         f"{_sized(plan, plan.error_most)}, from the records as they are (EMD, predicted)",
     ]

@@ -40,7 +40,7 @@ from barrow.questions.comparing import (
 )
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.hidden_words import hidden_counted, hidden_noise_steps, hidden_released
-from barrow.questions.noise_words import noise_sentence, snapping_words, value_unit
+from barrow.questions.noise_words import noise_sentence, snapping_words, stated_noise, value_unit
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.prices import finer_words
 from barrow.questions.question import VALUES, Question, Traits
@@ -356,7 +356,7 @@ def mean_over_people(terms: Terms, query: Query, counts: Counts | ItemSums) -> C
 
 def noise_facts(query: Query, noise: ReportNoise, half_width: float, half_width_all: float) -> AnswerFacts:
     """What a statement says about values with additive noise."""
-    scale, grid = _stated(noise)
+    scale, grid = stated_noise(noise)
     return AnswerFacts(
         outputs=query.dimension,
         unit=query.unit,
@@ -368,7 +368,7 @@ def noise_facts(query: Query, noise: ReportNoise, half_width: float, half_width_
 
 def noise_parameters(query: Query, noise: ReportNoise, method: str) -> Json:
     """The public numbers on which the distribution of values with additive noise depends."""
-    scale, grid = _stated(noise)
+    scale, grid = stated_noise(noise)
     return {
         "query": query.to_spec(),
         "noise": noise.name,
@@ -376,11 +376,6 @@ def noise_parameters(query: Query, noise: ReportNoise, method: str) -> Json:
         "grid": exact_text(grid),
         "constant": method,
     }
-
-
-def _stated(noise: ReportNoise) -> tuple[Fraction, Fraction]:
-    """Scale and grid as they are said: those of aggregators are of the sum, and not of what it is planned as."""
-    return noise.stated if isinstance(noise, SummedNoise) else (noise.scale, noise.grid)
 
 
 def ratio_of(answer: Answer) -> Fraction:
@@ -498,7 +493,7 @@ def linear_details(answer: LinearAnswer) -> Json:
     return {
         "outputs": answer.query.dimension,
         "noise": answer.noise.name,
-        "scale": float_up(_stated(answer.noise)[0]),
+        "scale": float_up(stated_noise(answer.noise)[0]),
         "constant": dict(zip(("proved", "method", "lipschitz"), answer.constant, strict=True)),
         "half_width_95": answer.half_width,
         "half_width_95_all": answer.half_width_all,
@@ -517,7 +512,7 @@ def linear_lines(answer: LinearAnswer) -> list[str]:
     more = f"; all at once ± {at_most(answer.half_width_all)}{unit}" if many else ""
     more += snapping_words(answer.facts())
     lines = [
-        f"Noise     {noise.name}, scale {near(float_up(_stated(noise)[0]))}{unit}{whose}",
+        f"Noise     {noise.name}, scale {near(float_up(stated_noise(noise)[0]))}{unit}{whose}",
         f"Error     each value ± {at_most(answer.half_width)}{unit} (95 %){more}",
     ]
     _, method, constant = answer.constant

@@ -6,6 +6,9 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from barrow.mechanisms.additive import CalibratedNoise
+from barrow.mechanisms.sampled_sums import SampledEdgeNoise
+from barrow.mechanisms.summed import SummedNoise
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.questions.question import digits_of
 from barrow.questions.statement import AnswerFacts, Statement, not_whole
@@ -32,6 +35,11 @@ def snapping_words(facts: AnswerFacts, shares: bool = False) -> str:
     return f", where the true one is that of the records snapped to the grid; snapping itself {much}"
 
 
+def stated_noise(noise: CalibratedNoise) -> tuple[Fraction, Fraction]:
+    """Scale and grid as they are said: those of aggregators are of the sum, and not of what it is planned as."""
+    return noise.stated if isinstance(noise, SummedNoise | SampledEdgeNoise) else (noise.scale, noise.grid)
+
+
 def noise_sentence(facts: AnswerFacts) -> str:
     """How additive noise was drawn and rounded."""
     noise = facts.noise
@@ -43,6 +51,13 @@ def noise_sentence(facts: AnswerFacts) -> str:
             "Every person's answer was rounded at random, by an exact coin, to a public grid "
             f"({grid:.3g} of the mean), and left their device in shares. Each aggregator added its own discrete "
             f"Laplace noise from its operating system's entropy: together of scale {scale} or more."
+        )
+    if noise.distribution == "discrete edge Laplace":
+        grid = float(Fraction(noise.grid or 0))
+        return (
+            "Every person's device drew items at random from theirs, with replacement, counted them at public nodes "
+            f"(one is {grid:.3g} of the mean), and sent the counts in shares. Each aggregator added its own discrete "
+            f"Laplace noise along every edge of the graph, together of scale {noise.scale:.4g} over its length or more."
         )
     return (
         f"{noise.distribution} noise of scale {noise.scale:.4g} {facts.unit}".rstrip()

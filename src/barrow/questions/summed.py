@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.mechanisms.sampled_sums import SampledEdgeNoise
 from barrow.mechanisms.statistics import UserCounts
 from barrow.mechanisms.summed import SumForm, SummedNoise, mean_of_sums, sum_form
 from barrow.promises import Guarantee
@@ -48,15 +49,18 @@ class SummedChannel(LocalChannel):
     """
 
     query: Query
-    noise: SummedNoise
+    noise: SummedNoise | SampledEdgeNoise
 
     @cached_property
     def form(self) -> SumForm:
         """What honest answers look like."""
-        return sum_form(self.query.table, self.noise.step)
+        noise = self.noise
+        return noise.form if isinstance(noise, SampledEdgeNoise) else sum_form(self.query.table, noise.step)
 
     def report(self, items: Ids) -> list[int]:
-        """One person's answer, rounded at random once: whoever calls keeps it, and never lets it out of the device."""
+        """One person's answer, drawn once: whoever calls keeps it, and never lets it out of the device."""
+        if isinstance(self.noise, SampledEdgeNoise):
+            return self.noise.sample(self.query, items)
         center = UserCounts.of_users(self.terms.space, [items]).center(self.query)
         return self.form.encode([center.exact_entry(j) for j in range(self.query.dimension)])
 
@@ -81,8 +85,9 @@ class SummedChannel(LocalChannel):
     def report_description(self) -> str:
         """What leaves a phone, in words."""
         parties = self.noise.parties
+        how = "counted in samples" if isinstance(self.noise, SampledEdgeNoise) else "rounded at random"
         return (
-            f"your own answer, rounded at random and cut into {parties.aggregators} sealed shares, one for each "
+            f"your own answer, {how} and cut into {parties.aggregators} sealed shares, one for each "
             "aggregator, of which each alone is random, with a proof that the answer has the right form"
         )
 
@@ -91,7 +96,11 @@ class SummedChannel(LocalChannel):
         """The table with its grid and form, where the metric is a line or a tree."""
         table = self.query.table
         metric = exact_metric(self.query.space)
-        if metric is None or self.query.space.items * self.query.dimension > MOST_ENTRIES:
+        if (
+            isinstance(self.noise, SampledEdgeNoise)
+            or metric is None
+            or self.query.space.items * self.query.dimension > MOST_ENTRIES
+        ):
             return None
         rows = np.asarray(table.integers.toarray() if table.sparse else table.integers)
         form, parties = self.form, self.noise.parties
