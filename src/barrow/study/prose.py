@@ -13,8 +13,8 @@ from barrow.study.claim import OUTSIDE_WORDS, claim_lines
 _COLLECTED = {
     Model.LOCAL: "Every person's client added noise to their own answer before it left.",
     Model.SHUFFLE: "Every person's client randomised their own items; messages were mixed before anybody opened them.",
-    Model.AGGREGATED: "Every person's client made whole numbers of their own answer, at random, and cut them into shares; each "
-    "aggregator checked and added up its shares, and only their sums with noise were ever put together.",
+    Model.AGGREGATED: "Every person's client made whole numbers of their own answer, at random, and cut them into "
+    "shares; each aggregator checked and added up its shares, and only their sums with noise were ever put together.",
 }
 
 
