@@ -13,7 +13,7 @@ import numpy as np
 from barrow.mechanisms.edge_histogram import Spacing, spacings
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.source import SeededSource
-from barrow.planning.simulate import MOST_RANKED, stand_in
+from barrow.planning.simulate import stand_in
 from barrow.spaces import Space
 from barrow.spaces.space import Floats
 from barrow.transport import measure_of
@@ -21,6 +21,9 @@ from barrow.transport import measure_of
 _SEED = 20250307
 _NODES_DRAWN, _FEWEST, _MOST = 1200, 2, 5
 """Errors of few nodes vary more: so many nodes are drawn in all, in no fewer and no more releases than these."""
+_MEASURED = 2000
+"""Spacings are ranked on a grid of at most about so many items: errors of neighbouring ones differ by far more than a
+coarser grid moves them, and the time grows with its square. The error that is said of the best is measured anew."""
 _FEW_ITEMS = 1000
 """On larger spaces one release of each spacing may do."""
 _LEFT, _BLUR = 0.3, 0.05
@@ -105,7 +108,7 @@ def _worth(mechanism: HistogramNoise, known: dict[int, float]) -> bool:
 def _error(space: Space, reference: Floats, nodes: int, make: Callable[[Space], HistogramNoise]) -> float:
     fewest = _FEWEST if space.items <= _FEW_ITEMS else 1
     draws = min(_MOST, max(fewest, _NODES_DRAWN // nodes))
-    here = stand_in(space, reference, nodes, MOST_RANKED)
-    built, measure, source = make(here.space), measure_of(here.space, MOST_RANKED), SeededSource(_SEED)
+    here = stand_in(space, reference, nodes, _MEASURED)
+    built, measure, source = make(here.space), measure_of(here.space, _MEASURED), SeededSource(_SEED)
     results = [measure.distance(built.simulated(here.reference, source) - here.reference) for _ in range(draws)]
     return here.error(float(np.mean(results)))
