@@ -8,12 +8,11 @@ from typing import Any, TypeVar
 
 import click
 
+from barrow.cli import work
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import DEFAULT, output_options
 from barrow.errors import ParameterError
-from barrow.ledger import Approval, Approver, Ledger, Quorum, Record
-from barrow.study import read_study
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 END = ".approval.json"
@@ -34,11 +33,11 @@ def approver_options(command: Command) -> Command:
     )(command)
 
 
-def quorum_of(approvers: tuple[str, ...], need: int | None) -> Quorum | None:
+def quorum_of(approvers: tuple[str, ...], need: int | None) -> work.Quorum | None:
     """Who must agree to releases, as it was typed; None if nobody."""
     if not approvers and need is None:
         return None
-    return Quorum([Approver.read(file) for file in approvers], len(approvers) if need is None else need)
+    return work.Quorum([work.Approver.read(file) for file in approvers], len(approvers) if need is None else need)
 
 
 def of_study(context: click.Context, parameter: click.Parameter, file: str | None) -> str:
@@ -51,7 +50,7 @@ def of_study(context: click.Context, parameter: click.Parameter, file: str | Non
             allowed="the file or the address of a ledger",
             fix=f"{context.command_path} visits.ledger",
         )
-    named = read_study(DEFAULT).ledger
+    named = work.read_study(DEFAULT).ledger
     if named is None:
         raise ParameterError(
             f"{DEFAULT} names no ledger.", allowed="ledger = … in it", fix=f"{context.command_path} visits.ledger"
@@ -81,7 +80,7 @@ def accept(approvals: tuple[Path, ...], file: str, as_json: bool, quiet: bool) -
             allowed=f"files of barrow approve, NAME{END}",
             fix="barrow approve proposal --by ana --key ana.key",
         )
-    read, state = [Approval.read(one) for one in files], Ledger.open(file)
+    read, state = [work.Approval.read(one) for one in files], work.Ledger.open(file)
     for approval in read:
         state.accept(approval)
     consent = state.consent
@@ -106,7 +105,7 @@ def freeze(file: str, why: str, by: str, key: str, as_json: bool, quiet: bool) -
 
     Example:  barrow ledger freeze nyc.ledger --why "The data set is wrong." --by ana --key ana.key
     """
-    record = Ledger.open(file).freeze(why, by=by, key=key)
+    record = work.Ledger.open(file).freeze(why, by=by, key=key)
     words = f"{file} is frozen: nothing is released until enough approvers have lifted it."
     tell(as_json, quiet, {"frozen": True, "record": record.seq, "by": by, "why": why}, None, words)
 
@@ -121,8 +120,8 @@ def unfreeze(file: str, by: str, key: str, as_json: bool, quiet: bool) -> None:
 
     Example:  barrow ledger unfreeze nyc.ledger --by bo --key bo.key
     """
-    state = Ledger.open(file)
-    record: Record | None = state.unfreeze(by=by, key=key)
+    state = work.Ledger.open(file)
+    record: work.Record | None = state.unfreeze(by=by, key=key)
     consent = state.consent
     frozen = consent is not None and consent.freeze is not None
     signed = "" if consent is None else f"{len(consent.lifting)} of {consent.quorum.need} have lifted it"

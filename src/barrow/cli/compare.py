@@ -6,14 +6,11 @@ from typing import Any
 
 import click
 
+from barrow.cli import work
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import asking_options, output_options, study_and_questions, verbose_option
 from barrow.cli.terminal import echo, echo_alarm, echo_json
-from barrow.questions import Question
-from barrow.study import Study
-from barrow.study.bars import bars
-from barrow.study.models import compare_models
 
 
 @click.command()
@@ -59,7 +56,7 @@ def compare(
     if models:
         _models(study, questions, held, as_json, quiet)
         return
-    with bars(False if quiet or as_json else None):
+    with work.bars(False if quiet or as_json else None):
         results = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in questions]
     named = [(question.label, one) for question, one in zip(questions, results, strict=True)]
     wrote = write_page(lambda: _page(named, study.dataset), html, opened, "compare.html")
@@ -85,9 +82,9 @@ def _more(verbose: bool) -> str:
     return "" if verbose else " (--verbose says what the others do, and what cannot answer)"
 
 
-def _models(study: Study, questions: list[Question], held: int | None, as_json: bool, quiet: bool) -> None:
-    with bars(False if quiet or as_json else None):
-        results = {question.label: compare_models(study, question, held=held) for question in questions}
+def _models(study: work.Study, questions: list[work.Question], held: int | None, as_json: bool, quiet: bool) -> None:
+    with work.bars(False if quiet or as_json else None):
+        results = {question.label: work.compare_models(study, question, held=held) for question in questions}
     if as_json:
         echo_json({"models": {label: one.to_json() for label, one in results.items()}})
         return

@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from barrow.cli import work
 from barrow.cli.approvers import approver_options, quorum_of
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
@@ -26,16 +27,8 @@ from barrow.cli.study_options import (
     with_numbers,
 )
 from barrow.cli.terminal import echo, echo_alarm
-from barrow.engines import Source, engine_for
 from barrow.errors import ParameterError, clean
-from barrow.ledger import Ledger
 from barrow.numerics import float_up
-from barrow.promises import CAP, Model, alarm
-from barrow.questions.question import is_resolved
-from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
-from barrow.study import Study
-from barrow.study.bars import bars
-from barrow.study.file import AUTO
 
 _CATALOGUE = (
     "earth(box=(south, west, north, east), cell=KM), line(low=0, high=100, step=1, unit='years'), hours, weekdays, "
@@ -99,7 +92,7 @@ def init(
         _ask(flags)
     _complete(flags)
     flags["space"] = _with_cells(flags["space"])
-    with bars(False if quiet or as_json else None):
+    with work.bars(False if quiet or as_json else None):
         study = study_of_flags(**flags)
     if study.questions:
         selected_questions(study)
@@ -110,7 +103,7 @@ def init(
     study = study.replace(ledger=place)
     if study.data is not None and study.data.source is not None and study.data.user and study.data.items:
         study.data.validate(study.space)
-    state = Ledger.join(place, study, anchor=anchor, approval=approval)
+    state = work.Ledger.join(place, study, anchor=anchor, approval=approval)
     study.write(file)
     told: dict[str, Any] = {"study": file, "ledger": place, "dataset": study.dataset, "alpha": float(study.alpha)}
     told |= {"releases": releases, "composition": study.composition}
@@ -128,58 +121,59 @@ def init(
     tell(as_json, quiet, told, file, *lines)
     if problem and not (as_json or quiet):
         echo_alarm(problem)
-        echo(f'Nothing is spent yet: to add that promise, remove {file} and {place}, and type --promise "{CAP}" too.')
+        cap = work.CAP
+        echo(f'Nothing is spent yet: to add that promise, remove {file} and {place}, and type --promise "{cap}" too.')
 
 
-def _alarm(study: Study) -> str | None:
+def _alarm(study: work.Study) -> str | None:
     """What must be said of the worst case of all questions of the study together."""
     delta = float_up(study.delta)
-    if study.model is not Model.CENTRAL or alarm(float_up(study.alpha), delta) is None:
+    if study.model is not work.Model.CENTRAL or work.alarm(float_up(study.alpha), delta) is None:
         return None  # whatever is asked
     total = 0.0
     for question in study.questions:
         with suppress(ParameterError):  # barrow plan says what is wrong
             total = math.nextafter(total + study.plan(question).worst_epsilon, math.inf)
-    return alarm(total, delta)
+    return work.alarm(total, delta)
 
 
 def _with_cells(space: Any) -> Any:
     """The space with cells that are chosen, where their size was left out; in each part of a product."""
-    spec = parse_spec(space) if isinstance(space, str) else dict(space)
+    spec = work.parse_spec(space) if isinstance(space, str) else dict(space)
     if spec is None:
         return space
     if isinstance(spec.get("parts"), list):
         return {**spec, "parts": [_with_cells(part) for part in spec["parts"]]}
-    key = cell_key(spec.get("kind"))
-    if not key or spec.get(key) is not None or space_from_spec(spec).size is not None:  # it has items already
+    key = work.cell_key(spec.get("kind"))
+    if not key or spec.get(key) is not None or work.space_from_spec(spec).size is not None:  # it has items already
         return spec
-    return {**spec, key: AUTO}
+    return {**spec, key: work.AUTO}
 
 
 def _bare(space: Any) -> Any:
     """The space without cells that are yet to be chosen."""
-    spec = parse_spec(space) if isinstance(space, str) else dict(space)
+    spec = work.parse_spec(space) if isinstance(space, str) else dict(space)
     if spec is None:
-        return parse_space(space).to_spec()  # says why not
+        return work.parse_space(space).to_spec()  # says why not
     if isinstance(spec.get("parts"), list):
         return {**spec, "parts": [_bare(part) for part in spec["parts"]]}
-    key = cell_key(spec.get("kind"))
-    return {name: value for name, value in spec.items() if name != key or value != AUTO}
+    key = work.cell_key(spec.get("kind"))
+    return {name: value for name, value in spec.items() if name != key or value != work.AUTO}
 
 
-def _settled(study: Study) -> Study:
+def _settled(study: work.Study) -> work.Study:
     """The study with what was left to be chosen written out."""
-    chosen = [question if is_resolved(question) else study.plan(question).question for question in study.questions]
+    chosen = [question if work.is_resolved(question) else study.plan(question).question for question in study.questions]
     return study if chosen == list(study.questions) else study.replace(questions=chosen)
 
 
-def _shared(study: Study, releases: int) -> Study:
+def _shared(study: work.Study, releases: int) -> work.Study:
     """The study with a share of every promise for each of several releases."""
     if not study.questions:
         raise ParameterError(
             f"--releases is {releases:,}, and nothing is asked.", allowed="with --question", fix="--question mean"
         )
-    with bars(False):
+    with work.bars(False):
         return in_series(study, study.questions, releases)
 
 
@@ -205,7 +199,7 @@ def _ask(flags: dict[str, Any]) -> None:
     """Fill in what is missing, one question at a time."""
     say = click.prompt
     if flags.get("source") is not None:
-        names = list(engine_for(Source.parse(flags["source"])).columns(Source.parse(flags["source"])))
+        names = list(work.engine_for(work.Source.parse(flags["source"])).columns(work.Source.parse(flags["source"])))
         if flags.get("user") is None:
             flags["user"] = say(clean(f"Which column identifies the person ({', '.join(names)})"))
         if not flags.get("items") and not with_numbers(flags).get("per_person"):
@@ -213,9 +207,9 @@ def _ask(flags: dict[str, Any]) -> None:
             flags["items"] = tuple(part.strip() for part in text.split(","))
     if flags.get("space") is None:
         flags["space"] = say(f"In which public space do items live\n  {_CATALOGUE}\n")
-    space = space_from_spec(_bare(flags["space"]))
+    space = work.space_from_spec(_bare(flags["space"]))
     if not flags.get("promises") and flags.get("alpha") is None:
-        units = ", ".join(units_of(space)) or "a share of the largest distance"
+        units = ", ".join(work.units_of(space)) or "a share of the largest distance"
         promises: list[str] = []
         while not promises or click.confirm("Another promise?", default=False):
             share = say("Which share of a person's data might have been different", default="1 of 30")

@@ -10,6 +10,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from barrow.cli import work
 from barrow.cli.approvers import accept, approver_options, freeze, known_ledger, quorum_of, unfreeze
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
@@ -18,11 +19,7 @@ from barrow.cli.screen import Screen
 from barrow.cli.study_options import output_options, verbose_option
 from barrow.cli.terminal import columns, echo, echo_json, echo_raw, fitting
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, ChainHead, Ledger, Overview, PromiseLimit, Promises, price_together
-from barrow.ledger.published import FILE
 from barrow.numerics import exact, exact_text, float_up
-from barrow.promises import DiscreteEmd, Emd, UserLevel
-from barrow.study import read_study
 
 _FILE = click.argument("file")
 _LEFT_OUT = ("folder", "key", "who", "δ", "paid by", "left")
@@ -85,11 +82,11 @@ def init(
     Example:  barrow ledger init nyc.ledger --study study.toml --anchor /media/usb/nyc.anchor
     """
     budget, approval = _budget(**options), quorum_of(approvers, need)
-    known = Ledger.exists(file)
+    known = work.Ledger.exists(file)
     if budget.promises:
-        ledger = Ledger.join(file, budget, tighten=tighten, anchor=anchor, approval=approval)
+        ledger = work.Ledger.join(file, budget, tighten=tighten, anchor=anchor, approval=approval)
     else:
-        ledger = Ledger.create(file, budget, anchor=anchor, approval=approval)
+        ledger = work.Ledger.create(file, budget, anchor=anchor, approval=approval)
     data = {"ledger": file, "budget": ledger.budget.to_json(), "head": _head(ledger.head())}
     shown = ledger.overview()
     tell(as_json, quiet, data, None, f"{'Joined' if known else 'Made'} {file}.", shown.title, *shown.sentences())
@@ -118,7 +115,7 @@ def show(
 
     Example:  barrow ledger show nyc.ledger --who
     """
-    overview = Ledger.open(file).overview()
+    overview = work.Ledger.open(file).overview()
     wrote = write_page(lambda: _page(overview, file), html, opened, "ledger.html")
     if as_csv:
         echo_raw(overview.to_csv(), nl=False)
@@ -142,7 +139,7 @@ def show(
         echo(f"Wrote {wrote}.")
 
 
-def _print_table(overview: Overview, verbose: bool) -> None:
+def _print_table(overview: work.Overview, verbose: bool) -> None:
     """One line for each payment, with the columns that fit; with ``--verbose`` all of them, however wide."""
     names, rows = overview.columns, overview.cells()
     some = list(range(len(names))) if verbose or not rows else fitting(names, rows, _LEFT_OUT, columns())
@@ -191,13 +188,13 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], a
             allowed="--publish with --key FILE, and --out; or neither",
             fix="barrow ledger head --publish --key owner.key",
         )
-    ledger = Ledger.open(file)
+    ledger = work.Ledger.open(file)
     if key is None:
         newest = ledger.head()
         tell(as_json, False, _head(newest), None, str(newest))
         return
     signed = ledger.publish(key)
-    files = [target / FILE if target.is_dir() else target for target in targets or (Path(FILE),)]
+    files = [target / work.FILE if target.is_dir() else target for target in targets or (Path(work.FILE),)]
     for target in files:
         signed.write(target)
     written = [str(target) for target in files]
@@ -217,7 +214,7 @@ def anchor(file: str, target: Path, as_json: bool, quiet: bool) -> None:
 
     Example:  barrow ledger anchor nyc.ledger /media/usb/nyc.anchor
     """
-    newest = Ledger.open(file).anchor(target)
+    newest = work.Ledger.open(file).anchor(target)
     told = {"anchor": str(target), **_head(newest)}
     tell(as_json, quiet, told, None, f"{target} holds the head of {newest.length} records.")
 
@@ -231,7 +228,7 @@ def adopt(file: str, target: Path, as_json: bool, quiet: bool) -> None:
 
     Example:  barrow ledger adopt "postgresql://ana@db.example/stats?ledger=visits" visits.anchor
     """
-    newest = Ledger.adopt(file, target).head()
+    newest = work.Ledger.adopt(file, target).head()
     words = f"The ledger of {newest.length} records continues its anchor; it may be spent from again."
     tell(as_json, quiet, {"adopted": True, **_head(newest)}, None, words)
 
@@ -245,8 +242,8 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
 
     Example:  barrow ledger verify nyc.ledger --head "$(tail -n 1 heads.txt)"
     """
-    wanted = None if anchor is None else ChainHead.parse(anchor)
-    result = Ledger.open(file).verify(wanted)
+    wanted = None if anchor is None else work.ChainHead.parse(anchor)
+    result = work.Ledger.open(file).verify(wanted)
     lines = [
         f"All {result.head.length} records hold; {result.releases} releases paid, "
         f"{result.uncommitted} of them without a recorded result."
@@ -269,7 +266,7 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
 
     Example:  barrow ledger export nyc.ledger --out nyc-ledger.json
     """
-    text = json.dumps(Ledger.open(file).export(), indent=None if as_json else 1)
+    text = json.dumps(work.Ledger.open(file).export(), indent=None if as_json else 1)
     if out is None:
         echo_raw(text)
         return
@@ -297,10 +294,10 @@ def price_anew(file: str, delta: str | None, as_json: bool, quiet: bool) -> None
 
     Example:  barrow ledger price nyc.ledger --delta 1e-9
     """
-    ledger = Ledger.open(file)
+    ledger = work.Ledger.open(file)
     events = ledger.events()
     total = ledger.budget.limit.delta if delta is None else exact(delta, "delta")
-    prices = price_together(events, total)
+    prices = work.price_together(events, total)
     data = {name: None if value is None else float_up(value) for name, value in prices.items()}
     lines = [f"{len(events)} releases at a total delta of {float(total):g}:"]
     for name, value in data.items():
@@ -329,7 +326,7 @@ def _budget(
     composition: str | None,
     quadrature: str | None,
     releases: int | None,
-) -> Budget:
+) -> work.Budget:
     if per is not None:
         raise ParameterError(
             "--per went by the clock: it counted when one asks, not what one asks about.",
@@ -337,7 +334,7 @@ def _budget(
             fix=f'promises "…, in any {per}" in a study with [data] time = "at", period = "{per}"; then '
             "barrow release --period last",
         )
-    study = read_study(study_file)
+    study = work.read_study(study_file)
     promised = bool(study.promises) and alpha is None and epsilon is None
     if not promised and ((alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None)):
         raise ParameterError(
@@ -355,7 +352,7 @@ def _budget(
             fix="--dataset visits-2026-10 --users 1083",
         )
     if promised:
-        limits = [PromiseLimit.of(promise, study.space) for promise in study.promises]
+        limits = [work.PromiseLimit.of(promise, study.space) for promise in study.promises]
         total = study.delta if delta == "0" else exact(delta, "delta")
         if (
             composition is None
@@ -364,10 +361,10 @@ def _budget(
         ):
             composition = "quadrature"
         share = (quadrature or "1") if composition == "quadrature" else None
-        promises = Promises(limits, total, model=trust, bounded=bounded is not None, quadrature=share)
+        promises = work.Promises(limits, total, model=trust, bounded=bounded is not None, quadrature=share)
         own = study.replace(dataset=name, users=n, model=trust).budget
-        return Budget(name, n, study.space, promises, items=bounded, calendar=own.calendar, groups=own.groups)
-    limit: Emd | DiscreteEmd
+        return work.Budget(name, n, study.space, promises, items=bounded, calendar=own.calendar, groups=own.groups)
+    limit: work.Emd | work.DiscreteEmd
     if epsilon is not None and radius is not None:
         if bounded is not None:
             raise ParameterError(
@@ -375,18 +372,18 @@ def _budget(
                 allowed="--bounded with --alpha",
                 fix="omit it",
             )
-        limit = DiscreteEmd(epsilon, delta, radius=radius, model=trust)
+        limit = work.DiscreteEmd(epsilon, delta, radius=radius, model=trust)
     else:
-        limit = Emd(alpha or "", delta, model=trust, bounded=bounded is not None)
+        limit = work.Emd(alpha or "", delta, model=trust, bounded=bounded is not None)
     user_level = None
     if user_epsilon is None and study.user_level is not None:
         user_epsilon, user_delta = exact_text(study.user_level.epsilon), exact_text(study.user_level.delta)
     if user_epsilon is not None:
-        user_level = UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
-    return Budget(
+        user_level = work.UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
+    return work.Budget(
         name, n, study.space, limit, items=bounded, user_level=user_level, composition=composition or "additive"
     )
 
 
-def _head(newest: ChainHead) -> dict[str, Any]:
+def _head(newest: work.ChainHead) -> dict[str, Any]:
     return {"length": newest.length, "hash": newest.hash, "head": str(newest)}

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from barrow.cli import work
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.series import in_series, planned_parts
@@ -21,13 +22,6 @@ from barrow.cli.study_options import (
 from barrow.cli.terminal import echo, echo_alarm, echo_json
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
-from barrow.promises import Model
-from barrow.questions import Question
-from barrow.questions.plan_text import answer_json, brief_lines, worst_alarm
-from barrow.study import Data, Study
-from barrow.study.bars import bars
-from barrow.study.left import lines_left
-from barrow.study.parts import ReleaseParts
 
 
 @click.command()
@@ -71,7 +65,7 @@ def plan(
             allowed="--periods N: one release for each of N periods; --releases N: N releases under the same promises",
             fix=f"--periods {times}, or --releases {times}",
         )
-    with bars(False if quiet or as_json else None):
+    with work.bars(False if quiet or as_json else None):
         study, questions, _ = study_and_questions(words, file, flags)
     study = _with_periods(study, periods)
     questions = [study.by(question, by or None) for question in questions]
@@ -80,11 +74,11 @@ def plan(
     if releases > 1:
         study = in_series(study, questions, releases, period)
         questions = list(study.questions)
-    with bars(False if quiet or as_json else None):
+    with work.bars(False if quiet or as_json else None):
         parts = [result for question in questions for result in planned_parts(study, question, period)]
     plans = [result.plan for result in parts]
     wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
-    left = lines_left(study, plans)
+    left = work.lines_left(study, plans)
     if as_json:
         echo_json(_told(study, parts, left))
         return
@@ -101,33 +95,34 @@ def plan(
     for line in _study_lines(study, questions, periods, releases):
         echo(line)
     command = "barrow release --period last" if study.calendar is not None else "barrow release"
-    if study.model is Model.AGGREGATED:
+    if study.model is work.Model.AGGREGATED:
         command = "barrow compare --models, or barrow collect init (docs/how-to/two-parties.md)"
     more = "" if verbose else " (barrow plan --verbose says more)"
     echo(f"\nNo private value was read and nothing was spent{more}. Next: {command}")
 
 
-def _with_periods(study: Study, periods: int | None) -> Study:
+def _with_periods(study: work.Study, periods: int | None) -> work.Study:
     """The study of a series; one that names no records has the calendar that its promises speak of."""
     if periods is None:
         return study
     if study.calendar is None:
         unit = next((p.scope.unit for p in study.promises if p.scope is not None), "month")
-        return study.replace(periods=periods, data=replace(study.data or Data(), time="time", period=unit, zone="UTC"))
+        data = replace(study.data or work.Data(), time="time", period=unit, zone="UTC")
+        return study.replace(periods=periods, data=data)
     return study.replace(periods=periods)
 
 
-def _told(study: Study, parts: Sequence[ReleaseParts], left: Sequence[str]) -> dict[str, Any]:
+def _told(study: work.Study, parts: Sequence[work.ReleaseParts], left: Sequence[str]) -> dict[str, Any]:
     grids = {} if study.grids is None else {"grids": study.grids.to_json()}
     told = []
     for built in parts:
         groups = {str(label): one.error for label, one in built.plans.items() if label is not None}
         about = {"groups": groups} if groups else {}
-        told.append({**answer_json(built.plan), **grids, **about, **({"left": list(left)} if left else {})})
+        told.append({**work.answer_json(built.plan), **grids, **about, **({"left": list(left)} if left else {})})
     return told[0] if len(told) == 1 else {"plans": told}
 
 
-def _show(study: Study, parts: ReleaseParts, quiet: bool, verbose: bool, *, several: bool) -> None:
+def _show(study: work.Study, parts: work.ReleaseParts, quiet: bool, verbose: bool, *, several: bool) -> None:
     plan, grouping = parts.plan, parts.about.grouping
     name = plan.question.label if grouping is None else f"{plan.question.label} by {grouping.name}"
     if quiet:
@@ -135,8 +130,8 @@ def _show(study: Study, parts: ReleaseParts, quiet: bool, verbose: bool, *, seve
         return
     if several:
         echo(f"── {name}")
-    echo(str(plan) if verbose else "\n".join(brief_lines(plan)))
-    if problem := worst_alarm(plan):
+    echo(str(plan) if verbose else "\n".join(work.brief_lines(plan)))
+    if problem := work.worst_alarm(plan):
         echo_alarm(f"Alarm     {problem}")
     if parts.about.people_of is not None:
         unit = PERCENT if plan.question.traits.in_percent else plan.error_unit
@@ -147,7 +142,9 @@ def _show(study: Study, parts: ReleaseParts, quiet: bool, verbose: bool, *, seve
         echo(f"Records   {study.data.source.consequence}")
 
 
-def _study_lines(study: Study, questions: Sequence[Question], periods: int | None, releases: int) -> list[str]:
+def _study_lines(
+    study: work.Study, questions: Sequence[work.Question], periods: int | None, releases: int
+) -> list[str]:
     """What to write into the study so that a release gets what was planned."""
     lines = []
     if periods is not None and study.calendar is not None:
@@ -167,5 +164,5 @@ def plan_page(plans: Any, dataset: str | None) -> Any:
     """The report of plans."""
     from barrow.render.report.plans import plan_report  # pages are drawn where they are asked for
 
-    with bars():
+    with work.bars():
         return plan_report(plans, dataset=dataset)

@@ -12,8 +12,7 @@ from barrow.cli.main import tell
 from barrow.cli.study_options import asking_options, output_options, part_options, study_and_questions
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.render.report import report_html
-from barrow.render.report.plans import proposal_report
+from barrow.render import report as pages
 from barrow.study.bars import bars
 from barrow.study.parts import Series
 from barrow.study.proposal import FILE
@@ -63,7 +62,7 @@ def propose(
         series = [Series(study, one, abouts) for one in chosen for abouts in study.abouts(one, period, pool)]
         proposal = proposal_of([(one, about) for one in series for about in one.abouts], ledger=state, expires=expires)
         plans = [one.planner.parts(one.abouts[0]).plan for one in series]
-        page = report_html(proposal_report(proposal, plans, quorum))
+        page = pages.report_html(pages.proposal_report(proposal, plans, quorum))
     try:
         out.mkdir(parents=True)
     except OSError as error:

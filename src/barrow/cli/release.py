@@ -8,6 +8,7 @@ from typing import Any
 import click
 import msgspec
 
+from barrow.cli import work
 from barrow.cli.pages import show_page
 from barrow.cli.study_options import (
     asking_options,
@@ -19,13 +20,6 @@ from barrow.cli.study_options import (
 )
 from barrow.cli.terminal import echo, echo_alarm, echo_json, echo_raw
 from barrow.errors import ParameterError
-from barrow.promises import alarm, percent_up
-from barrow.study import Release, Study
-from barrow.study.about import About, release_folder
-from barrow.study.data import Data
-from barrow.study.parts import Series
-from barrow.study.prose import kind_of
-from barrow.study.release import run_release
 
 _SHOWN = 5
 """How many values of each release are shown, beside the first line."""
@@ -83,16 +77,16 @@ def release(
         for line in strange_questions(words, file, flags):
             echo(line, err=True)
     if counts is not None:
-        study = study.replace(data=(study.data or Data()).counted(counts))
+        study = study.replace(data=(study.data or work.Data()).counted(counts))
     if not names and len(questions) > 1 and study.calendar is None:
         open_ones = [question for question in questions if not (_results(study) / question.label).exists()]
         questions = open_ones or questions
     questions = [study.by(question, by or None) for question in questions]
     version = flags.get("version") if study.calendar is not None else None
     wanted = [
-        (series, about, release_folder(question, about, version, _results(study)))
+        (series, about, work.release_folder(question, about, version, _results(study)))
         for question in questions
-        for series in (Series(study, question, abouts) for abouts in study.abouts(question, period, pool, weights))
+        for series in (work.Series(study, question, abouts) for abouts in study.abouts(question, period, pool, weights))
         for about in series.abouts
     ]
     if len(wanted) > 1 and (out is not None or key is not None):
@@ -113,12 +107,14 @@ def release(
         echo_json(told[0] if len(told) == 1 else {"releases": told})
 
 
-def _released(series: Series, about: About, place: Path, key: str | None, silent: bool) -> tuple[Release, bool]:
+def _released(
+    series: work.Series, about: work.About, place: Path, key: str | None, silent: bool
+) -> tuple[work.Release, bool]:
     """The release, and whether it was made before."""
     reached = ["validate"]
     shown = False if silent else None
     try:
-        built = run_release(
+        built = work.run_release(
             series.study, series.question, out=place, key=key, progress=shown, stages=reached.append, about=about,
             series=series,
         )  # fmt: skip
@@ -133,23 +129,23 @@ def _released(series: Series, about: About, place: Path, key: str | None, silent
         raise SystemExit(130) from None
 
 
-def _results(study: Study) -> Path:
+def _results(study: work.Study) -> Path:
     """Where results go: into ``release`` beside the study file."""
     return Path(study.folder or "") / "release"
 
 
-def _plain(result: Release) -> dict[str, Any]:
+def _plain(result: work.Release) -> dict[str, Any]:
     rows = result.rows() if len(result.rows()) <= 1000 else None
     return {**msgspec.to_builtins(result.statement), "folder": str(result.folder), "values": rows}
 
 
-def _show(result: Release, again: bool, quiet: bool, verbose: bool) -> None:
+def _show(result: work.Release, again: bool, quiet: bool, verbose: bool) -> None:
     if quiet:
         echo_raw(str(result.folder))
         return
     echo(str(result) if verbose else _brief(result))
     worst = result.statement.worst_case
-    if problem := alarm(worst.epsilon, result.statement.delta):
+    if problem := work.alarm(worst.epsilon, result.statement.delta):
         echo_alarm(problem)
     if again:
         entry = result.statement.ledger
@@ -160,12 +156,12 @@ def _show(result: Release, again: bool, quiet: bool, verbose: bool) -> None:
     echo(f"{'In' if again else 'Wrote'} {result.folder}{listed}")
 
 
-def _brief(result: Release) -> str:
+def _brief(result: work.Release) -> str:
     """What was released, its first values, and what anyone can learn about one person."""
     statement = result.statement
     odds = [(row.odds, f"if {row.changed}") for row in statement.protected]
     odds.append((statement.worst_case.odds, "if everything had been different"))
-    learnt = "; ".join(f"{percent_up(most)} {change}" for most, change in odds)
+    learnt = "; ".join(f"{work.percent_up(most)} {change}" for most, change in odds)
     first, *rest = result.summary or [""]
     more = [f"… and {len(rest) - _SHOWN:,} lines more in values.csv"] if len(rest) > _SHOWN else []
     reads = statement.answer.about.reads if statement.answer.about is not None else ""
@@ -173,7 +169,7 @@ def _brief(result: Release) -> str:
     return "\n".join(
         [
             f"── {name}",
-            kind_of(statement).released(statement),
+            work.kind_of(statement).released(statement),
             *(line for line in [first, *rest[:_SHOWN], *more] if line),
             f"A 50 % guess about one person can become at most {learnt}.",
         ]

@@ -7,16 +7,12 @@ from typing import Any
 
 import click
 
+from barrow.cli import work
 from barrow.cli.main import tell
 from barrow.cli.pages import write_page
 from barrow.cli.study_options import DEFAULT, output_options, study_option
 from barrow.errors import BarrowError, ParameterError
-from barrow.ledger import Ledger
-from barrow.render.report.plans import ledger_parts
-from barrow.render.report.release import Released, ledger_of, release_report
-from barrow.study import Study
-from barrow.study.release import parameters_of
-from barrow.study.result import Release
+from barrow.render import report as pages
 
 
 @click.command()
@@ -47,13 +43,13 @@ def report(
       barrow report release/map release/distance --out both.html --open
     """  # noqa: D301  (click reads the backspace)
     named = file is not None or Path(DEFAULT).is_file()
-    study = Study.read(file or DEFAULT) if named else None
+    study = work.Study.read(file or DEFAULT) if named else None
     releases = [_released(folder, study, file is not None) for folder in folders]
-    place = ledger or next((result for r in releases if (result := ledger_of(r.statement)) is not None), None)
+    place = ledger or next((result for r in releases if (result := pages.ledger_of(r.statement)) is not None), None)
     parts: dict[str, Any] = {}
     if place is not None:
-        parts = ledger_parts(Ledger.open(place).overview())
-    built = release_report(releases, outline=outline, thorough=True, **parts)
+        parts = pages.ledger_parts(work.Ledger.open(place).overview())
+    built = pages.release_report(releases, outline=outline, thorough=True, **parts)
     wrote = write_page(lambda: built, out, opened, out)
     many = f"Wrote {wrote}: {len(releases)} release{'s' * (len(releases) > 1)}."
     tell(as_json, quiet, {"report": wrote, "releases": len(releases)}, wrote, many)
@@ -61,12 +57,12 @@ def report(
 
 def _released(folder: str, study: Any, must: bool) -> Any:
     """A release with its plan, where the study is the one that it was made from."""
-    release = Release.read(folder)
+    release = work.Release.read(folder)
     plan = None
     if study is not None:
         try:
             plan = study.plan(release.statement.name)
-            same = parameters_of(study, plan) == release.statement.parameters
+            same = work.parameters_of(study, plan) == release.statement.parameters
         except BarrowError:
             same = False
         if must and not same:
@@ -76,4 +72,4 @@ def _released(folder: str, study: Any, must: bool) -> Any:
                 fix="leave --study out",
             )
         plan = plan if same else None
-    return Released(release.statement, release.tables, plan=plan, folder=folder)
+    return pages.Released(release.statement, release.tables, plan=plan, folder=folder)

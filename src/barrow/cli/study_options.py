@@ -9,17 +9,11 @@ from typing import Any, TypeVar
 
 import click
 
+from barrow.cli import work
 from barrow.cli.numbers import Whole
-from barrow.engines import with_tables
 from barrow.errors import ParameterError
-from barrow.promises import Model, Promise
 from barrow.promises.periods import UNITS
-from barrow.questions import Question, to_question
-from barrow.spaces import parse_space, parse_spec
-from barrow.study import Study, study_from_spec
-from barrow.study.arguments import MISSING, from_study
-from barrow.study.data import OUTSIDE
-from barrow.study.file import promise_table, read_table
+from barrow.promises.records import MISSING, OUTSIDE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 DEFAULT = "study.toml"
@@ -66,7 +60,7 @@ _QUESTION = [
     click.option("--alpha", help="alpha itself, instead of promises."),
     click.option("--delta", help="The delta of all releases together."),
     click.option("--fraction", "--part", "fraction", help="The share of every promise that the question may use."),
-    click.option("--model", type=click.Choice([model.value for model in Model]), help="Who adds the noise."),
+    click.option("--model", type=click.Choice([model.value for model in work.Model]), help="Who adds the noise."),
     click.option("--aggregators", type=Whole(2, 16), metavar="M", help="How many parties add up shares (aggregated)."),
     click.option("--dishonest", type=Whole(1, 15), metavar="B", help="How many of them may break the rules."),
 ]  # fmt: skip
@@ -141,7 +135,7 @@ def verbose_option(command: Command) -> Command:
 
 def study_and_questions(
     words: tuple[str, ...], file: str | None, flags: dict[str, Any]
-) -> tuple[Study, list[Question], tuple[str, ...]]:
+) -> tuple[work.Study, list[work.Question], tuple[str, ...]]:
     """The study, the questions that a command is about (all of them by default), and those that were named."""
     file, names = split_words(words, file, flags)
     study = make_study(file, **flags)
@@ -154,10 +148,10 @@ def strange_questions(words: tuple[str, ...], file: str | None, flags: Mapping[s
     place = named or (DEFAULT if Path(DEFAULT).is_file() else None)
     if not flags.get("questions") or place is None or flags.get("space") is not None:
         return []
-    own = [to_question(question).label for question in read_table(place).get("question", [])]
+    own = [work.to_question(question).label for question in work.read_table(place).get("question", [])]
     if not own:
         return []
-    asked = [to_question(text) for text in with_numbers(flags)["questions"]]
+    asked = [work.to_question(text) for text in with_numbers(flags)["questions"]]
     meant = next((question.label for question in asked if question.label in own), own[0])
     whole = any(question.fraction is None for question in asked) and flags.get("fraction") is None
     cost = "It may use all that is left of every promise. " if whole else ""
@@ -179,7 +173,7 @@ def split_words(words: tuple[str, ...], file: str | None, flags: dict[str, Any])
     return (files[0] if files else file), names
 
 
-def selected_questions(study: Study, names: tuple[str, ...] = ()) -> list[Question]:
+def selected_questions(study: work.Study, names: tuple[str, ...] = ()) -> list[work.Question]:
     """The questions that are meant, all of the study by default; each has an answer on the study's space."""
     questions = [study.question(name) for name in names] or list(study.questions) or [study.question()]
     for question in questions if len(questions) > 1 else ():  # a single one is refused by its plan
@@ -191,14 +185,14 @@ def selected_questions(study: Study, names: tuple[str, ...] = ()) -> list[Questi
     return questions
 
 
-def make_study(file: str | None, **flags: Any) -> Study:
+def make_study(file: str | None, **flags: Any) -> work.Study:
     """The study of a file, with what the flags say in place of what it says."""
     if file is None and Path(DEFAULT).is_file() and flags.get("space") is None:
         file = DEFAULT
-    return _study_of({} if file is None else read_table(file), file, flags)
+    return _study_of({} if file is None else work.read_table(file), file, flags)
 
 
-def study_of_flags(**flags: Any) -> Study:
+def study_of_flags(**flags: Any) -> work.Study:
     """The study that flags alone describe."""
     return _study_of({}, None, flags)
 
@@ -223,7 +217,7 @@ def with_numbers(flags: Mapping[str, Any]) -> dict[str, Any]:
     return {**flags, "questions": questions, "per_person": numbers.pop()}
 
 
-def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) -> Study:
+def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) -> work.Study:
     flags = with_numbers(given)
     for name in ("users", "dataset", "model", "aggregators", "dishonest", "alpha", "delta", "missing"):
         if flags.get(name) is not None:
@@ -238,7 +232,7 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
     folder = None if file is None else Path(file).parent
     for name in ("source", "ledger"):  # what is typed is seen from here, what the file says from its folder
         if flags.get(name) is not None and folder is not None:
-            flags[name] = from_study(str(flags[name]), folder)
+            flags[name] = work.from_study(str(flags[name]), folder)
     if flags.get("ledger") is not None:
         spec["ledger"] = flags["ledger"]
     told = {field: flags[flag] for field, flag in PUBLICATION.items() if flags.get(flag)}
@@ -246,14 +240,14 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
         spec["publication"] = {**spec.get("publication", {}), **told}
     _data(spec, flags)
     if flags.get("space") is not None:
-        spec["space"] = with_tables(_space_spec(flags["space"]))
+        spec["space"] = work.with_tables(_space_spec(flags["space"]))
     if flags.get("questions"):
         spec.pop("query", None)
-        spec["question"] = [to_question(text).to_spec() for text in flags["questions"]]
+        spec["question"] = [work.to_question(text).to_spec() for text in flags["questions"]]
     if flags.get("fraction") is not None:
         spec["question"] = [{**question, "fraction": flags["fraction"]} for question in spec.get("question", [])]
     if flags.get("promises"):
-        spec["promise"] = [promise_table(Promise.parse(text)) for text in flags["promises"]]
+        spec["promise"] = [work.promise_table(work.Promise.parse(text)) for text in flags["promises"]]
         if flags.get("alpha") is None:
             spec.pop("alpha", None)
             spec.get("privacy", {}).pop("alpha", None)
@@ -265,7 +259,7 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
             allowed="a public space: barrow never learns the domain from the data",
             fix="--space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)', or a study file: barrow init",
         )
-    return study_from_spec(spec, folder, acknowledge_sql=bool(flags.get("acknowledge_sql")))
+    return work.study_from_spec(spec, folder, acknowledge_sql=bool(flags.get("acknowledge_sql")))
 
 
 def _data(spec: dict[str, Any], flags: Mapping[str, Any]) -> None:
@@ -302,6 +296,6 @@ def _space_spec(space: str | Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(space, str):
         return dict(space)
     if space.endswith(".toml"):
-        return dict(read_table(space).get("space", {}))
-    spec = parse_spec(space)
-    return parse_space(space).to_spec() if spec is None else spec
+        return dict(work.read_table(space).get("space", {}))
+    spec = work.parse_spec(space)
+    return work.parse_space(space).to_spec() if spec is None else spec

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
+from barrow.cli import work
 from barrow.cli.main import tell
 from barrow.cli.study_options import DEFAULT, output_options
 from barrow.errors import ParameterError
-from barrow.study import verify as verify_folder
-from barrow.study.folders import read_regular
 
 _SIGNS = {True: "✓", False: "✗", None: "–"}
 
@@ -47,7 +46,7 @@ def verify(
     """  # noqa: D301  (click reads the backspace)
     named, own = (list(folders), None) if folders else _released()
     place = ledger or own
-    result = {folder: verify_folder(folder, ledger=place, head=head, anchor=anchor, signer=signer) for folder in named}
+    result = {folder: work.verify(folder, ledger=place, head=head, anchor=anchor, signer=signer) for folder in named}
     checks = [check for some in result.values() for check in some]
     good = not any(check.holds is False for check in checks)
     confirmed = all(check.holds for check in checks)
@@ -78,7 +77,7 @@ def _released() -> tuple[list[str], str | None]:
             fix="barrow verify release/map",
         )
     try:
-        named = str(tomllib.loads(read_regular(Path(DEFAULT), 2**22).decode()).get("ledger"))
+        named = str(tomllib.loads(work.read_regular(Path(DEFAULT), 2**22).decode()).get("ledger"))
     except (OSError, ValueError):
         return results, None
     inside = os.path.basename(named) == named and os.path.isfile(named) and not os.path.islink(named)

@@ -5,6 +5,11 @@ from __future__ import annotations
 from enum import Enum
 from fractions import Fraction
 
+OUTSIDE = ("error", "default", "nearest", "elsewhere")
+"""What is done with records outside the space."""
+MISSING = ("no records", "default item")
+"""What people without records may hold."""
+
 
 class RecordMap(Enum):
     """The way from a person's records to the items that a release sees (docs/proofs/budget.md, section 4).

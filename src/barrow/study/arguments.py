@@ -15,13 +15,12 @@ from barrow.numerics import exact_text
 from barrow.promises import Aggregation, Model, Promise, UserLevel
 from barrow.promises.definitions import share as fraction_of
 from barrow.promises.policy import to_promise
+from barrow.promises.records import MISSING
 from barrow.questions import Question, to_question
 from barrow.spaces import Elsewhere, NoRecords, Space, parse_space, parse_spec, space_from_spec
 from barrow.spaces.augmented import has_outside
 from barrow.study.data import Data
 
-MISSING = ("no records", "default item")
-"""What people without records may hold."""
 _FILES = ("sqlite", "duckdb")
 """Schemes of addresses that name a file; all other addresses are servers'."""
 

@@ -13,6 +13,7 @@ from barrow.engines import Columns, ItemSums, Source
 from barrow.errors import ParameterError
 from barrow.promises import RecordMap
 from barrow.promises.periods import Calendar, check_unit
+from barrow.promises.records import OUTSIDE
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space, has_outside
 from barrow.spaces.groups import in_groups
@@ -22,8 +23,6 @@ from barrow.study.per_person import PerPerson, in_local_time
 if TYPE_CHECKING:
     from barrow.engines import Breakdown, Cell, Counts, Engine, PeopleCounts
     from barrow.study.about import About
-
-OUTSIDE = ("error", "default", "nearest", "elsewhere")
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,20 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.render.report.page import Learnt, Picture, ReportPage, ReportTable, Section, report_html
+    from barrow.render.report.plans import (
+        comparison_report,
+        ledger_parts,
+        ledger_report,
+        plan_report,
+        proposal_report,
+    )
+    from barrow.render.report.release import Released, ledger_of, release_report
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             ".page": "Learnt Picture ReportPage ReportTable Section report_html",
+            ".plans": "comparison_report ledger_parts ledger_report plan_report proposal_report",
+            ".release": "Released ledger_of release_report",
         },
     )

@@ -1,0 +1,64 @@
+"""What commands do their work with: each name loads on first use, so that help of a command is quick."""
+
+from typing import TYPE_CHECKING
+
+from barrow._lazy import lazily
+
+if TYPE_CHECKING:
+    from barrow.engines import Source, engine_for, with_tables
+    from barrow.ledger import (
+        Approval,
+        Approver,
+        Budget,
+        ChainHead,
+        Ledger,
+        Overview,
+        PromiseLimit,
+        Promises,
+        Quorum,
+        Record,
+        price_together,
+    )
+    from barrow.ledger.published import FILE
+    from barrow.promises import CAP, DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, percent_up
+    from barrow.questions import Question, to_question
+    from barrow.questions.plan_text import answer_json, brief_lines, worst_alarm
+    from barrow.questions.question import is_resolved
+    from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
+    from barrow.study import Data, Release, Study, read_study, study_from_spec, verify
+    from barrow.study.about import LAST, About, release_folder
+    from barrow.study.arguments import from_study
+    from barrow.study.bars import bars
+    from barrow.study.file import AUTO, promise_table, read_table
+    from barrow.study.folders import read_regular
+    from barrow.study.left import lines_left
+    from barrow.study.models import compare_models
+    from barrow.study.parts import Planner, ReleaseParts, Series
+    from barrow.study.prose import kind_of
+    from barrow.study.release import parameters_of, run_release
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "barrow.engines": "Source engine_for with_tables",
+            "barrow.ledger": "Approval Approver Budget ChainHead Ledger Overview PromiseLimit Promises "
+            "Quorum Record price_together",
+            "barrow.ledger.published": "FILE",
+            "barrow.promises": "CAP DiscreteEmd Emd Model Promise UserLevel alarm percent_up",
+            "barrow.questions": "Question to_question",
+            "barrow.questions.plan_text": "answer_json brief_lines worst_alarm",
+            "barrow.questions.question": "is_resolved",
+            "barrow.spaces": "cell_key parse_space parse_spec space_from_spec units_of",
+            "barrow.study": "Data Release Study read_study study_from_spec verify",
+            "barrow.study.about": "LAST About release_folder",
+            "barrow.study.arguments": "from_study",
+            "barrow.study.bars": "bars",
+            "barrow.study.file": "AUTO promise_table read_table",
+            "barrow.study.folders": "read_regular",
+            "barrow.study.left": "lines_left",
+            "barrow.study.models": "compare_models",
+            "barrow.study.parts": "Planner ReleaseParts Series",
+            "barrow.study.prose": "kind_of",
+            "barrow.study.release": "parameters_of run_release",
+        },
+    )
