@@ -243,8 +243,20 @@ class GaussianNoise(Event):
         return replace(self, delta=delta)  # type: ignore[arg-type]
 
 
+class _OfPeople:
+    """What noise on the mean over people of any function of their whole data has in common (docs/proofs/people.md)."""
+
+    shrinks: ClassVar[bool] = False
+    page: ClassVar[str] = "docs/proofs/people.md"
+
+    @staticmethod
+    def change(share: Fraction, reach: Fraction, ratio: Fraction | None) -> Fraction:
+        """How far the answer can move, in units of its constant: min(tau reach, B/L)."""
+        return person_change(share, reach, ratio)
+
+
 @dataclass(frozen=True, init=False)
-class PersonKNormNoise(KNormNoise):
+class PersonKNormNoise(_OfPeople, KNormNoise):
     """K-norm noise on the mean over people of a function of each person's whole data (docs/proofs/people.md).
 
     The function need not be linear: a small share of a person's items may move it by all of its range, so that B/L
@@ -256,17 +268,10 @@ class PersonKNormNoise(KNormNoise):
     """
 
     method: ClassVar[str] = "person knorm"
-    shrinks: ClassVar[bool] = False
-    page: ClassVar[str] = "docs/proofs/people.md"
-
-    @staticmethod
-    def change(share: Fraction, reach: Fraction, ratio: Fraction | None) -> Fraction:
-        """How far the answer can move, in units of its constant: min(tau reach, B/L)."""
-        return person_change(share, reach, ratio)
 
 
 @dataclass(frozen=True, init=False)
-class PersonGaussianNoise(GaussianNoise):
+class PersonGaussianNoise(_OfPeople, GaussianNoise):
     """Gaussian noise on the mean over people of a function of each person's whole data (docs/proofs/people.md).
 
     >>> noise = PersonGaussianNoise(mu=3, delta="1e-9", model="central", range_ratio="1/10")
@@ -275,13 +280,6 @@ class PersonGaussianNoise(GaussianNoise):
     """
 
     method: ClassVar[str] = "person gaussian"
-    shrinks: ClassVar[bool] = False
-    page: ClassVar[str] = "docs/proofs/people.md"
-
-    @staticmethod
-    def change(share: Fraction, reach: Fraction, ratio: Fraction | None) -> Fraction:
-        """How far the answer can move, in units of its constant: min(tau reach, B/L)."""
-        return person_change(share, reach, ratio)
 
 
 @dataclass(frozen=True, init=False)
