@@ -223,9 +223,11 @@ def _costliest(plans: Iterable[Answer]) -> Answer | None:
 
 def _no_parts(question: Question) -> ParameterError:
     return ParameterError(
-        f"The question {question.label!r} is not one about sums over people's items, and has no periods or groups yet.",
-        allowed="means, shares, densities, histograms and what is read off them",
-        fix="histogram or mean, by the same groups",
+        f"The question {question.label!r} is not one about sums over people's items, and is answered about everybody "
+        "and all records only.",
+        allowed="means, shares, densities, histograms and what is read off them by period and group",
+        fix="histogram or mean, by the same periods and groups; or --period all without --by, for this question about "
+        "all records; or the records of one period as a data set of its own, with a ledger of its own",
     )
 
 
