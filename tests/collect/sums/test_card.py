@@ -13,7 +13,7 @@ from barrow.collect.card_form import signed_bytes
 from barrow.collect.client_budget import ClientBudget
 from barrow.collect.collector import Collector
 from barrow.collect.keys import b64
-from barrow.collect.share_messages import ALL, message_size, read_message
+from barrow.collect.share_messages import ALL, message_size, read_message, seal_report
 from barrow.collect.share_store import ShareStore
 from barrow.collect.sum_exchange import add_files, exchange
 from barrow.collect.sum_task import sum_task, verify_digest
@@ -136,6 +136,21 @@ def test_a_person_opts_in_and_sends_the_same_bytes_ever_after(tmp_path):
     assert len(whole) == message_size(sum_task(card), ALL)
     with pytest.raises(ParameterError, match="front end lets people in"):
         again.write(tmp_path / "files")
+
+
+def test_of_two_processes_at_a_time_the_first_ones_shares_stay(tmp_path, monkeypatch):
+    card = summed_card()
+    me, twin = (Client(card, memory=tmp_path / "me.json", limit=50, trust=card.aggregators) for _ in range(2))
+    stored = []
+
+    def slowly(task, values):
+        if not stored:  # while this one seals, the other one has stored what it sealed
+            stored.append(None)
+            stored[0] = twin.shares(["0/1"])
+        return seal_report(task, values)
+
+    monkeypatch.setattr("barrow.collect.share_messages.seal_report", slowly)
+    assert me.shares(["0/1"]) == stored[0] == twin.shares()
 
 
 def test_a_person_who_never_opted_in_to_these_aggregators_is_asked_again(tmp_path):

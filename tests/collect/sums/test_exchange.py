@@ -351,3 +351,18 @@ def test_a_report_survives_its_owners_memory(tmp_path):
 def test_sums_say_who_is_missing_before_anything_is_added(tmp_path):
     with pytest.raises(ParameterError, match="leader's share of the sum is missing"):
         add_shares(World(tmp_path).task, [])
+
+
+def test_a_message_that_is_not_what_an_aggregator_derived_itself_counts_nothing(tmp_path):
+    """Whoever tells it, and whatever the proofs say: the joint randomness must be the one that it computed."""
+    world, _, (leader, helper) = made(tmp_path, count=2)
+    for i, party in enumerate((leader, helper)):
+        add_files(party, files(tmp_path, i))
+        party.look()
+    (first, _), (second, share) = leader.store.undecided(2)
+    seed = leader.store.states([second])[second][1].seed
+    leader.store.decide(world.task.prio3, {first: bytes(32), second: seed})
+    assert (leader.store.count(ACCEPTED), leader.store.count(REFUSED)) == (1, 1)
+    assert leader.store.told(second) == share
+    leader.store.decide(world.task.prio3, {first: seed})  # left out for ever
+    assert leader.store.count(ACCEPTED) == 1
