@@ -12,7 +12,7 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.study import LostReleaseError, verify
+from barrow.study import LostReleaseError, Study, verify
 from barrow.study.outputs import Stage
 from tests.study.helpers import make_ledger, make_study
 
@@ -33,7 +33,7 @@ def study(tmp_path, monkeypatch):
     built = make_study(tmp_path)
     make_ledger(built)
     built.write(tmp_path / "study.toml")
-    return built
+    return Study.read(tmp_path / "study.toml")  # as those who are killed read it
 
 
 def killed(folder: Path, out: str) -> None:

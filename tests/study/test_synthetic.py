@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -14,7 +16,7 @@ from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Line, Product
 from barrow.spaces.inverse import records_of
 from barrow.study import Study, read
 from barrow.study.result import Release
-from barrow.study.synthetic import sample_records
+from barrow.study.synthetic import _as_times, sample_records
 from barrow.transport import emd
 from tests.spaces.cases import CASES, IDS
 from tests.study.helpers import make_ledger, make_study
@@ -131,6 +133,28 @@ def test_products_have_a_column_for_each_part(tmp_path):
     records = release.sample(50)
     assert list(records.columns) == ["where", "hour"]
     assert set(records.columns["where"]) <= {"a", "b"}
+    # Times as times: the same moments, as clock times, which the same study reads again.
+    numbers, clock = (
+        sample_records(release, 50, times=t, source=SeededSource(3)).columns["hour"] for t in (False, True)
+    )
+    assert all(isinstance(held, time) for held in clock)
+    hours = [held.hour + held.minute / 60 + (held.second + held.microsecond / 1e6) / 3600 for held in clock]
+    assert np.allclose(hours, numbers, atol=1e-9)
+    sample_records(release, 50, times=True).write(tmp_path / "rows.parquet")
+    again = read(str(tmp_path / "rows.parquet"), user="where", item=["where", "hour"])
+    again.validate(space)
+
+
+def test_numbers_that_stand_for_moments_become_times():
+    days = _as_times(Line(0, 100, step=1, unit="days"), [np.array([0.0, 1.5, np.nan])])[0]
+    assert days[:2].tolist() == [datetime(1970, 1, 1), datetime(1970, 1, 2, 12)]
+    assert np.isnat(days[2])
+    inside = _as_times(Elsewhere(Line(0, 24, step=1, unit="h", cells=True)), [np.array([2.25])])[0]
+    assert inside.tolist() == [datetime(1970, 1, 1, 2, 15)]
+    years = _as_times(Line(0, 100, step=1, unit="years"), [np.array([3.0])])[0]
+    assert years.tolist() == [3.0]
+    clock = _as_times(Circle.hours(), [np.array([13.5, np.nan])])[0]
+    assert clock.tolist() == [time(13, 30), None]
 
 
 def test_the_command(released, tmp_path):

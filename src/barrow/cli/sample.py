@@ -27,9 +27,12 @@ from barrow.study.synthetic import Within
     show_default=True,
     help="Where in its cell a record lies: anywhere, or in the middle.",
 )
+@click.option("--times", is_flag=True, help="Write hours of the day as clock times, times since 1970 as timestamps.")
 @study_option
 @output_options
-def sample(folder: str, rows: str, out: str, within: str, file: str | None, as_json: bool, quiet: bool) -> None:
+def sample(
+    folder: str, rows: str, out: str, within: str, times: bool, file: str | None, as_json: bool, quiet: bool
+) -> None:
     """Draw synthetic records from a released histogram or map; it costs nothing.
 
     The records are independent draws from published values and belong to nobody. They have the columns of the study's
@@ -43,7 +46,8 @@ def sample(folder: str, rows: str, out: str, within: str, file: str | None, as_j
     space = release.space
     if space is None and (file is not None or Path(DEFAULT).exists()):
         space = Study.read(file or DEFAULT).space
-    records = release.sample(whole(rows, "--rows", fix="--rows 1000"), within=cast(Within, within), space=space)
+    count = whole(rows, "--rows", fix="--rows 1000")
+    records = release.sample(count, within=cast(Within, within), space=space, times=times)
     note = records.write(out)
     unit = f" {records.unit}".rstrip()
     told = {"file": out, "text": str(note), "rows": len(records), "columns": list(records.columns),

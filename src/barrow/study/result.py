@@ -144,17 +144,20 @@ class Release(Displayed):
         """Intervals for a list of regions, chosen without looking, that hold all at once."""
         return self.shares(space).regions(regions, confidence)
 
-    def sample(self, rows: int, *, within: Within = "uniform", space: Space | None = None) -> SyntheticRecords:
+    def sample(
+        self, rows: int, *, within: Within = "uniform", space: Space | None = None, times: bool = False
+    ) -> SyntheticRecords:
         """Synthetic records drawn from a released histogram, which belong to nobody; it costs nothing.
 
         Args:
             rows: How many.
             within: Where in its cell a record lies: ``"uniform"`` anywhere in it, ``"centre"`` in its middle.
             space: The study's space, where the release was read from a folder and does not hold it.
+            times: Write hours of the day as clock times, and times since 1970 as timestamps.
         """
         from barrow.study.synthetic import sample_records
 
-        return sample_records(self, rows, within=within, space=space)
+        return sample_records(self, rows, within=within, space=space, times=times)
 
     @property
     def space(self) -> Space | None:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -18,8 +20,9 @@ from barrow.noise import RandomSource, system_source
 from barrow.numerics import whole
 from barrow.numerics.exact import near
 from barrow.spaces import Space
-from barrow.spaces.augmented import with_no_records
+from barrow.spaces.augmented import base_space, with_no_records
 from barrow.spaces.inverse import Column, records_of
+from barrow.spaces.records import DAY, Moments
 from barrow.transport.measure import measure_of
 
 if TYPE_CHECKING:
@@ -100,6 +103,7 @@ def sample_records(
     *,
     within: Within = "uniform",
     space: Space | None = None,
+    times: bool = False,
     source: RandomSource | None = None,
 ) -> SyntheticRecords:
     """Independent records drawn from the decoded shares of a released histogram.
@@ -109,6 +113,8 @@ def sample_records(
         rows: How many records.
         within: Where in its cell a record lies: ``"uniform"`` anywhere in it, ``"centre"`` in its middle.
         space: The study's space, where the release was read from a folder and does not hold it.
+        times: Write what the space reads from moments as times: clock times of the hours of a day, and timestamps of
+            a time since 1970. Hours of a week, and named days, stay as they are.
         source: Where the draws come from; the system's entropy by default.
     """
     count = whole(rows, "rows", most=MOST_ROWS, fix="rows=1000")
@@ -120,6 +126,8 @@ def sample_records(
     upto = np.cumsum(shares)
     items = np.searchsorted(upto[:-1] / upto[-1], words, side="right").astype(np.int64)
     columns = records_of(place, items, origin if within == "uniform" else None)
+    if times:
+        columns = _as_times(place, columns)
     sample = np.bincount(items, minlength=place.items) / count
     distance = measure_of(place).distance(sample - shares) * place.diameter
     return SyntheticRecords(
@@ -155,6 +163,30 @@ def _shares(release: Release, space: Space | None) -> tuple[Space, Floats]:
             fix='--question "histogram" in a release of its own',
         )
     return place, shares / shares.sum()
+
+
+def _as_times(space: Space, columns: Sequence[Column]) -> list[Column]:
+    """Columns of numbers that stand for moments as times."""
+    inner, left, result = base_space(space), list(columns), list[Column]()
+    for part in getattr(inner, "parts", (inner,)):
+        reads = part.reads
+        own, left = left[: reads.columns], left[reads.columns :]
+        moments = reads.moments
+        if moments is not None and not moments.names and moments.turn in (None, DAY):
+            own = [_moments(column, moments) for column in own]
+        result += own
+    return result
+
+
+def _moments(column: Column, moments: Moments) -> Column:
+    """Numbers as clock times or as timestamps; where there is no number there is no time."""
+    there = np.isfinite(column)
+    micros = np.floor(np.where(there, column, 0.0) * moments.unit).astype(np.int64)
+    if moments.turn is None:
+        return np.where(there, micros.astype("datetime64[us]"), np.datetime64("NaT"))
+    midnight = datetime(1970, 1, 1)
+    clock = [(midnight + timedelta(microseconds=held % moments.turn)).time() for held in micros.tolist()]
+    return np.array([held if good else None for held, good in zip(clock, there, strict=True)], dtype=object)
 
 
 def _names(release: Release, columns: int) -> list[str]:
