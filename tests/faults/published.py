@@ -33,7 +33,7 @@ def study_in(folder: Path) -> None:
             writer.writerows([f"{CANARY}-{user}", VALUE if number else user] for number in range(3))
     study = Study(
         Line(0, 100, step=0.015625, unit="km"), ["all, 5 km, 0.5"], users=USERS, dataset="trips", questions=["mean"],
-        data=read("records.csv", user="uid", item="x"), ledger="trips.ledger",
+        data=read(str(folder / "records.csv"), user="uid", item="x"), ledger=str(folder / "trips.ledger"),
     )  # fmt: skip
     Ledger.create(folder / "trips.ledger", study)
     study.write(folder / "study.toml")
