@@ -168,7 +168,7 @@ def _shares(release: Release, space: Space | None) -> tuple[Space, Floats]:
 def _as_times(space: Space, columns: Sequence[Column]) -> list[Column]:
     """Columns of numbers that stand for moments as times."""
     inner, left, result = base_space(space), list(columns), list[Column]()
-    for part in getattr(inner, "parts", (inner,)):
+    for part in [part for part, _ in inner.geometry.parts] or [inner]:
         reads = part.reads
         own, left = left[: reads.columns], left[reads.columns :]
         moments = reads.moments
