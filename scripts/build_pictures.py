@@ -18,6 +18,7 @@ from barrow.questions import Answer
 from barrow.questions.answer import Sample
 from barrow.render import figures as fig
 from barrow.render.figures.svg import Floats
+from barrow.render.idea import idea_still
 from barrow.render.released import values_figure
 from barrow.study.statement import make_statement
 
@@ -348,6 +349,63 @@ RELEASES = {
     "monthly-report": months, "by-region": regions, "by-department": departments, "visits": visits,
     "flights": flights, "concepts": concepts, "commutes": commutes, "anyone": anyone,
 }  # fmt: skip
+ASKED = {
+    "mean, ± min": ("mean", "min"),
+    "median, ± min": ("quantile(of=0.5)", "min"),
+    "histogram, min": ("histogram", "min"),
+    "map of a city, km": ("histogram", "km"),
+}
+"""The questions of docs/how-many-people.md."""
+
+
+def errors_by_people() -> dict[str, list[float]]:
+    """The predicted errors of docs/how-many-people.md, for 100 to 1,000,000 people."""
+    from barrow import Earth, Line, Study
+
+    spaces = {
+        "min": (Line(0, 180, step=1, unit="min", whole=True), ["all, 5 min, 0.5", "all, anywhere, 1"]),
+        "km": (Earth(box=(40.5, -74.2, 41.0, -73.6), cell=1), ["all, 3 km, 0.5", "all, anywhere, 1"]),
+    }
+    return {
+        name: [Study(*spaces[unit], users=10**k).plan(question).error for k in range(2, 7)]
+        for name, (question, unit) in ASKED.items()
+    }
+
+
+def people() -> str:
+    """How the predicted error falls with the number of people, both axes logarithmic."""
+    colours = ("#0b6a94", "#b3390f", "#3f7d20", "#7a4fa3")
+
+    def x(k: float) -> float:
+        return 80 + 125 * (k - 2)
+
+    def y(error: float) -> float:
+        return 40 + 48 * (2 - math.log10(error))
+
+    grid = [
+        f'<path d="M80 {y(10.0**k):.1f}H580" stroke="#d5dbe0"/><text x="72" y="{y(10.0**k) + 4:.1f}" '
+        f'text-anchor="end">{10.0**k:g}</text>'
+        for k in range(-3, 3)
+    ]
+    grid += [f'<text x="{x(k)}" y="304" text-anchor="middle">{10**k:,}</text>' for k in range(2, 7)]
+    for (name, errors), colour in zip(errors_by_people().items(), colours, strict=True):
+        seen = [(x(k), y(error)) for k, error in enumerate(errors, 2) if error > 0]
+        line = " ".join(f"{a:.1f},{b:.1f}" for a, b in seen)
+        dots = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="3.5" fill="{colour}"/>' for a, b in seen)
+        last = seen[-1]
+        grid.append(
+            f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2.5"/>{dots}'
+            f'<text x="{last[0] + 9:.1f}" y="{last[1] + 4:.1f}" fill="{colour}">{name}</text>'
+        )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 330" role="img" font-family="system-ui, sans-serif" '
+        'font-size="13"><title>Predicted error by number of people</title><rect width="720" height="330" fill="#fff"/>'
+        f'{"".join(grid)}<text x="330" y="324" text-anchor="middle">people</text><text x="20" y="24">error</text></svg>'
+    )
+
+
+TEXTS = {"idea": idea_still, "people": people}
+"""Pictures that are drawn by themselves."""
 PICTURES = {
     "map": europe, "map-world": world, "map-hexagons": hexagons, "map-points": points, "histogram": ages, "ring": hours,
     "matrix": week, "icicle": kinds, "bars": words, "belief": learnt, "tradeoff": traded, "growth": grown,
@@ -362,6 +420,8 @@ def main() -> None:
     for name, draw in {**PICTURES, **RELEASES}.items():
         saved = draw().save(folder / f"{name}.svg")
         print(f"{saved}: {saved.stat().st_size:,} bytes")
+    for name, drawn in TEXTS.items():
+        (folder / f"{name}.svg").write_text(drawn() + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import msgspec
 
 import barrow
 from barrow.cli.main import cli
+from barrow.render.idea import idea_page
 from barrow.study.file import StudyFile
 from barrow.study.schemas import event_schema, statement_schema
 
@@ -107,6 +108,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/statement.schema.json": json.dumps(statement_schema(), indent=2) + "\n",
         "reference/event.schema.json": json.dumps(event_schema(), indent=2) + "\n",
         "reference/api.md": api_page(),
+        "idea.html": idea_page(),
     }
     for path, content in built.items():
         files.append(File.generated(config, path, content=content))
