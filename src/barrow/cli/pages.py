@@ -24,12 +24,13 @@ def page_options(command: Command) -> Command:
     return click.option("--html", type=click.Path(), metavar="FILE", help="Write a page to this new file.")(command)
 
 
-def write_page(report: Callable[[], ReportPage], place: str | None, opened: bool, default: str) -> str | None:
+def write_page(report: Callable[[], ReportPage | str], place: str | None, opened: bool, default: str) -> str | None:
     """Write the page where it was asked for, and open it; None where no page was asked for."""
     if place is None and not opened:
         return None
     file = Path(place or default)
-    page = pages.report_html(report())
+    built = report()
+    page = built if isinstance(built, str) else pages.report_html(built)
     try:
         with file.open("x", encoding="utf-8", newline="\n") as target:
             target.write(page)

@@ -70,7 +70,8 @@ def release(
       barrow release map --out visits-map
       barrow release --period last
       barrow release --period 2026-01..2026-03 --pool records
-      barrow release --period 2026-01..2026-03 --pool periods --weights "1/2, 1/4, 1/4"
+      barrow release --period 2026-01..2026-03 --pool periods \\
+        --weights "1/2, 1/4, 1/4"
     """  # noqa: D301  (click reads the backspace)
     study, questions, names = study_and_questions(words, file, flags)
     if not (as_json or quiet):

@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
+from typing import cast
 
 import numpy as np
 
+from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.source import SeededSource
 from barrow.numerics import float_up
 from barrow.numerics.exact import near
 from barrow.promises import odds_upper, percent_up
 from barrow.questions import Answer
-from barrow.questions.histogram_answer import HistogramAnswer
 from barrow.questions.prices import charge
 from barrow.render.figures.figure import document
 from barrow.spaces import Line
@@ -95,9 +96,8 @@ def idea() -> Idea:
 
 
 def _simulated(plan: Answer, people: np.ndarray, seed: int) -> np.ndarray:
-    if not isinstance(plan, HistogramAnswer):
-        raise TypeError("both plans are of histograms")
-    return np.asarray(plan.mechanism.simulated(people, SeededSource(seed)))
+    mechanism = cast(HistogramNoise, plan.mechanism)
+    return np.asarray(mechanism.simulated(people, SeededSource(seed)))
 
 
 def _bars(shares: np.ndarray) -> list[float]:
