@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,6 +18,11 @@ from barrow.study.schemas import event_schema, statement_schema
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+WORKER = "assets/docs_worker.js"
+_SHIM = "https://unpkg.com/iframe-worker/shim"
+"""What the theme asks another host for where the site is read from disk."""
 
 
 def commands_page() -> str:
@@ -109,7 +115,20 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "reference/event.schema.json": json.dumps(event_schema(), indent=2) + "\n",
         "reference/api.md": api_page(),
         "idea.html": idea_page(),
+        WORKER: (Path(__file__).parent / "docs_worker.js").read_text(encoding="utf-8"),
     }
     for path, content in built.items():
         files.append(File.generated(config, path, content=content))
     return files
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """The script that lets the search work from disk is our own: no page asks another host for it."""
+    from mkdocs.utils import get_relative_url
+
+    return output.replace(_SHIM, get_relative_url(WORKER, page.url))
+
+
+def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
+    """The same for the page that says that there is no such page."""
+    return output.replace(_SHIM, WORKER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -29,4 +30,16 @@ def test_the_site_builds_strictly(tmp_path):
     assert "$defs" in json.loads((site / "reference" / "statement.schema.json").read_text())
     schema = json.loads((site / "reference" / "study.schema.json").read_text())
     assert schema["$ref"].endswith("StudyFile")
-    assert not [page for page in site.rglob("*.html") if "fonts.googleapis" in page.read_text()]
+    assert not [page for page in site.rglob("*.html") if re.search("fonts.googleapis|unpkg.com", page.read_text())]
+    place = (site / "how-to" / "places.html").read_text()
+    assert '<script src="../assets/docs_worker.js"></script>' in place
+    assert (site / "assets" / "docs_worker.js").is_file()
+    assert "Move one person" in (site / "idea.html").read_text()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="mkdocs is not installed")
+def test_no_page_stands_twice_in_the_navigation():
+    pages = re.findall(r":\s+(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    titles = re.findall(r"^\s+- (.+): \S+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert len(pages) == len(set(pages)) > 40
+    assert len(titles) == len(set(titles))
