@@ -149,6 +149,8 @@ def brief_lines(answer: Answer) -> list[str]:
     first = {label: next((line for line in own if line.startswith(label)), None) for label in ("Error", "Against")}
     problems = [*grid_costs(terms), *texts(notes_of(answer), Severity.UNPROVED, Severity.WARNING)]
     lines = [f"Question  {answer.description}", *(line for line in [first["Error"]] if line)]
+    if terms.parties is not None:
+        lines.append(f"Trust     {terms.parties.trusted}")
     lines += [f"Warning   {text}" for text in problems]
     for promise, epsilon in zip(terms.promises, charges(answer), strict=True):
         most = percent_up(odds_upper(float_up(epsilon), float_up(answer.guarantee.delta)))
