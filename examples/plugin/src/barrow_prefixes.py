@@ -110,8 +110,8 @@ class JsonLines(MemoryEngine):
                 try:
                     rows += [json.loads(line) for line in lines if line.strip()]
                 except ValueError:
-                    raise DataError("A line is no JSON.", allowed="one object a line", fix="mend the file") from None
+                    raise DataError("A line is no JSON.", allowed="one object a line", fix="correct the file") from None
         if not all(isinstance(row, dict) for row in rows):
-            raise DataError("A line is no JSON object.", allowed="one object a line", fix="mend the file")
+            raise DataError("A line is no JSON object.", allowed="one object a line", fix="correct the file")
         names = dict.fromkeys(name for row in rows for name in row)
         return {name: [row.get(name) for row in rows] for name in names}
