@@ -274,6 +274,35 @@ def anyone() -> fig.Figure:
     return fig.hundred(0.881)
 
 
+def quantiles() -> fig.Figure:
+    """Quantiles as points on an axis."""
+    names, values = ["quantile 0.1", "quantile 0.25", "median", "quantile 0.75", "quantile 0.9"], [16, 22, 33, 45, 60]
+    low, high = [14.4, 21.4, 31.4, 44.4, 57.4], [16.6, 23.6, 33.6, 46.6, 61.6]
+    return fig.points(names, values, low=low, high=high, unit="min", title="Minutes to work")
+
+
+def roads() -> fig.Figure:
+    """A small network of streets."""
+    lanes = [(i, j) for j in range(4) for i in range(6)]
+    tails = [k for k, (i, j) in enumerate(lanes) if i < 5] + [k for k, (i, j) in enumerate(lanes) if j < 3]
+    heads = [k + 1 for k, (i, j) in enumerate(lanes) if i < 5] + [k + 6 for k, (i, j) in enumerate(lanes) if j < 3]
+    places = np.array(lanes, dtype=float)
+    apart = np.abs(places[:, None, :] - places[None, :, :]).sum(axis=2)
+    values = np.exp(-((places[:, 0] - 3.5) ** 2) / 2 - (places[:, 1] - 1) ** 2) + 0.004
+    values = values / values.sum()
+    names = [f"{'ABCDEF'[i]}{j + 1}" for i, j in lanes]
+    ends = {"low": values - 0.006, "high": values + 0.006}
+    return fig.network(names, (np.array(tails), np.array(heads)), apart, values, title="Where people walk", **ends)
+
+
+def seasons() -> fig.Figure:
+    """A mean by month and region."""
+    names, groups = ["Jan", "Feb", "Mar", "Apr"] * 2, ["north"] * 4 + ["south"] * 4
+    values = [51.0, 54.0, 56.5, 59.7, 42.8, 45.0, 49.0, 52.5]
+    low, high = [v - 5.2 for v in values], [v + 5.2 for v in values]
+    return fig.intervals(names, values, low, high, unit="years", title="Mean age", joined=True, groups=groups)
+
+
 def months() -> fig.Figure:
     """A year of monthly means, with the error that the plan of docs/how-to/monthly-report.md has."""
     from barrow import Study, read
@@ -409,7 +438,7 @@ TEXTS = {"idea": idea_still, "people": people}
 PICTURES = {
     "map": europe, "map-world": world, "map-hexagons": hexagons, "map-points": points, "histogram": ages, "ring": hours,
     "matrix": week, "icicle": kinds, "bars": words, "belief": learnt, "tradeoff": traded, "growth": grown,
-    "timeline": spent, "hundred": dots,
+    "timeline": spent, "hundred": dots, "points": quantiles, "network": roads, "intervals": seasons,
 }  # fmt: skip
 
 

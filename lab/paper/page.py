@@ -138,8 +138,7 @@ def paper_html(results: Sequence[Result], *, quick: bool = False) -> str:
         ReportPage(
             _TITLE,
             kicker="scripts/paper" + (" --quick" if quick else ""),
-            lead=_LEAD,
-            chips=[f"{count} {verdict}" for verdict, count in data["verdicts"].items()],
+            lead=f"{_LEAD} {'; '.join(f'{count} {verdict}' for verdict, count in data['verdicts'].items())}.",
             glance=[(f"What does “{verdict}” mean?", meaning) for verdict, meaning in VERDICTS.items()],
             answers=[_answer(result) for result in results],
             technical=[

@@ -60,7 +60,9 @@ def test_events(event):
     "asked", ["mean", "histogram", "items(samples=5)", "quantile", "density(bandwidth='20 years')"]
 )
 def test_statements(asked, tmp_path):
-    study = bw.Study("line(low=0, high=100, step=10, unit='years')", ["all, 5 years, 1"], users=3, dataset="ages")
+    words = {"title": "Ages of 3 people", "description": "Made up."}
+    space = "line(low=0, high=100, step=10, unit='years')"
+    study = bw.Study(space, ["all, 5 years, 1"], users=3, dataset="ages", **words)
     people = bw.read({"uid": [1, 1, 2, 3], "age": [20, 30, 40, 50]}, user="uid", item="age")
     ledger = bw.Ledger.create(tmp_path / "ages.ledger", study)
     study.release(asked, people, ledger=ledger, out=tmp_path / "out", renderers=())

@@ -43,7 +43,7 @@ from tests.thorough import often
 
 OWNER_ONLY = {
     "conditions", "error", "error_after", "error_unit", "event", "ledger", "library", "name", "not_covered",
-    "parameters", "publication", "released", "summary",
+    "parameters", "publication", "released", "summary", "title", "description",
     *(
         f"answer.{name}"
         for name in (
@@ -121,7 +121,7 @@ def test_what_verify_leaves_to_the_owner_is_what_a_forger_can_change(cases):
                 possible.add(forgery.field)
     assert own == OWNER_ONLY
     repeated = {"answer.items_per_person", "answer.sampled"}  # the claim says them too: both must be changed at once
-    assert own - possible - repeated == {"conditions", "not_covered"}  # empty here, and anything may be added to it
+    assert own - possible - repeated == {"conditions", "not_covered", "title", "description"}
 
 
 def test_a_planted_verifier_that_believes_the_statement_is_caught(case):

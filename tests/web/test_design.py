@@ -7,11 +7,12 @@ import pytest
 from barrow.errors import ParameterError
 from barrow.promises import Policy, Promise
 from barrow.questions import Density, Mean
+from barrow.render.figures.cities import cities
 from barrow.spaces import Earth, Line, NoRecords
 from barrow.study import Study
 from barrow.web.app import world_path
 from barrow.web.design import Design, can_preview, coarser, commands, cost, quick, toml_of
-from barrow.web.example import Pictured, cities, population
+from barrow.web.example import Pictured, population
 from barrow.web.previews import preview
 from barrow.web.request import DesignRequest, MisfitError, at, space_of
 from barrow.web.suggest import suggestion
@@ -56,7 +57,7 @@ def test_grids_and_examples():
     weights, words = population(Earth(box=(10, -172, 72, -59), cell=500))
     assert weights.sum() == pytest.approx(1.0)
     assert words == "people of large cities"
-    assert len(cities()) > 200
+    assert len(cities().names) > 200
     picture = Pictured(Study(AGES, ["all, 5 years, 0.5"], users=1000).plan("mean")).figure(360)
     assert picture.title == "What the answer would look like"
     assert world_path().startswith("M")

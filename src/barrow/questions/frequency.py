@@ -76,7 +76,7 @@ class Frequency(ItemWiseQuestion):
             )
 
     @property
-    def description(self) -> str:
+    def asked_words(self) -> str:
         """What is released, in plain words."""
         return "how frequent each item is, estimated from randomised items"
 

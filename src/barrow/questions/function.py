@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from numpy.typing import ArrayLike
@@ -24,7 +24,7 @@ class Function(Linear):
         values: One value, or one row of values, for each item.
         names: What the outputs are called.
         unit: Their unit.
-        description: What they are, in plain words.
+        description: What they are, in plain words; statements and the report say it.
         lipschitz: A Lipschitz constant, or one for each norm; it is checked, and where it cannot be, believed: plans
             and statements say so, and people who randomise their own data refuse it.
         step: The public grid of the values.
@@ -38,7 +38,7 @@ class Function(Linear):
     values: ArrayLike
     names: Sequence[str] | None = None
     unit: str = ""
-    description: str | None = None
+    description: str = field(default="", kw_only=True)
     lipschitz: Exact | Mapping[object, Exact] | None = None
     step: Exact | None = None
 
@@ -49,7 +49,7 @@ class Function(Linear):
             self.values,
             names=self.names,
             unit=self.unit,
-            description=self.description,
+            description=self.description or None,
             lipschitz=self.lipschitz,
             step=self.step,
         )

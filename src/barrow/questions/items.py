@@ -120,11 +120,11 @@ class ItemWiseQuestion(Question):
     def channel(self, terms: Terms) -> LocalChannel:
         """Reports on all items."""
         _, built, guarantee = self.choose(terms)
-        return ItemsChannel(terms, self.description, guarantee, built)
+        return ItemsChannel(terms, self.asked_words, guarantee, built)
 
     @property
     @abstractmethod
-    def description(self) -> str:
+    def asked_words(self) -> str:
         """What is released, in plain words."""
 
 
@@ -156,7 +156,7 @@ class Items(ItemWiseQuestion):
         return self.output == "list"
 
     @property
-    def description(self) -> str:
+    def asked_words(self) -> str:
         """What is released, in plain words."""
         return f"the {'sorted list' if self.listed else 'histogram'} of randomised items"
 
@@ -294,7 +294,7 @@ class ItemsAnswer(Answer):
     @property
     def description(self) -> str:
         """What is released, in plain words."""
-        return self.question.description
+        return self.question.asked_words
 
     @property
     def error(self) -> float:

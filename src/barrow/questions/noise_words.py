@@ -76,7 +76,8 @@ def off_words(statement: Statement, predicted: float, most: float) -> str:
     if own.between is None:
         return f"{about}, worked out from what was released (predicted: {before})."
     low, high = (near(size, unit, digits=1) for size in own.between)
-    return f"{about} (predicted: {before}), between {low} and {high}, depending on how records lie between nodes."
+    ends = f", between {low} and {high}, depending on how records lie between nodes" if low != high else ""
+    return f"{about} (predicted: {before}){ends}."
 
 
 def people_words(plan: Answer, most: float, guess: float) -> str:

@@ -74,6 +74,8 @@ class Question(ABC):
         name: What it is called in the study: its folder of results has this name. The kind by default.
         fraction: The share of every promise that it may use; None for an equal share of what the others leave.
         by: The groupings of people by which it is answered, one release for each: ``"region"``; ``"all"`` is everybody.
+        title: The heading of its report, in words: "Destinations of 4,043 aircraft, 2013".
+        description: A sentence or two below that heading.
 
     >>> from barrow.questions import Mean
     >>> Mean(fraction="0.5")
@@ -86,9 +88,13 @@ class Question(ABC):
     name: str = ""
     fraction: Fraction | None = None
     by: tuple[str, ...] = ()
+    title: str = ""
+    description: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "by", _groupings(self.by))
+        object.__setattr__(self, "title", checked_words(self.title, "title"))
+        object.__setattr__(self, "description", checked_words(self.description, "description"))
         if self.name != "" and (not isinstance(self.name, str) or _NAME.fullmatch(self.name) is None):
             raise ParameterError(
                 f"The question is called {self.name!r}.",
@@ -156,9 +162,9 @@ class Question(ABC):
 
     # How it is written.
 
-    def options(self) -> dict[str, object]:
-        """What was asked for beside the defaults, as plain data."""
-        result = {}
+    def to_spec(self) -> dict[str, object]:
+        """Plain data that :func:`barrow.questions.to_question` reads back: the kind, and what is no default."""
+        result: dict[str, object] = {"kind": self.kind}
         for option in dataclasses.fields(self):
             value = getattr(self, option.name)
             if option.default is MISSING or value != option.default:
@@ -167,12 +173,29 @@ class Question(ABC):
             result["by"] = self.by[0] if len(self.by) == 1 else list(self.by)
         return result
 
-    def to_spec(self) -> dict[str, object]:
-        """Plain data that :func:`barrow.questions.to_question` reads back."""
-        return {"kind": self.kind, **self.options()}
-
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(f'{key}={value!r}' for key, value in self.options().items())})"
+        options = [f"{key}={value!r}" for key, value in self.to_spec().items() if key != "kind"]
+        return f"{type(self).__name__}({', '.join(options)})"
+
+
+MOST_WORDS = {"title": 200, "description": 2000}
+"""Letters of the words that a study and its questions have for readers."""
+
+
+def checked_words(value: object, name: str) -> str:
+    """Words for readers: the heading of a report, or what stands below it; on one line, or none at all.
+
+    >>> checked_words("  Destinations of   4,043 aircraft", "title")
+    'Destinations of 4,043 aircraft'
+    """
+    words = " ".join(value.split()) if isinstance(value, str) else None
+    if words is None or len(words) > MOST_WORDS[name]:
+        raise ParameterError(
+            f"{name} is a text of {len(words):,} letters." if words else f"{name} is {value!r:.50}.",
+            allowed=f"a text of at most {MOST_WORDS[name]:,} letters",
+            fix=f'{name} = "Destinations of 4,043 aircraft, 2013"',
+        )
+    return words
 
 
 def central_only(question: Question) -> ParameterError:
@@ -203,8 +226,13 @@ def digits_of(statement: Statement) -> int:
 
 
 def asked_of(question: Question) -> dict[str, object]:
-    """The question itself as plain data, without its name, its fraction and its groupings."""
-    return {key: value for key, value in question.to_spec().items() if key not in ("name", "fraction", "by")}
+    """The question itself as plain data, without its words for readers, its fraction and its groupings.
+
+    What a kind declares anew has a meaning of its own there, and stays.
+    """
+    own = vars(type(question)).get("__annotations__", {})
+    beside = {"name", "fraction", "by", "title", "description"} - set(own)
+    return {key: value for key, value in question.to_spec().items() if key not in beside}
 
 
 # What a study asks before it plans; each by the type of the question.

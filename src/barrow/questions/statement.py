@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta
+from msgspec import UNSET, Meta, UnsetType
 
 from barrow.errors import ParameterError
 from barrow.promises import Model, RecordMap
@@ -235,6 +235,8 @@ class Statement(StatementPart, frozen=True, kw_only=True, omit_defaults=False):
     library: Annotated[str, Meta(description="What wrote it.")]
     kind: Annotated[str, Meta(description="The kind of question.")]
     name: Annotated[str, Meta(description="The question's name, and its folder's.")]
+    title: Annotated[str | UnsetType, Meta(description="The heading of the report, if the study gives one.")] = UNSET
+    description: Annotated[str | UnsetType, Meta(description="What stands below the heading.")] = UNSET
     released: Annotated[str, Meta(description="What was released, in words.")]
     answer: Annotated[AnswerFacts, Meta(description="What the kind of question says about its values.")]
     error: Annotated[float | None, Meta(description="How far off the release is: by itself, or as predicted.")]

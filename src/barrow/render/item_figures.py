@@ -11,12 +11,16 @@ from typing import Any
 import numpy as np
 
 from barrow.numerics.exact import near
-from barrow.render.figures import Figure, bars, histogram, icicle, map_figure, matrix, ring
-from barrow.spaces import Circle, Clustered, Earth, Euclidean, Hexagons, Line, Product, Scale, Space, Tree
+from barrow.render.figures import Figure, bars, histogram, icicle, map_figure, matrix, network, ring
+from barrow.render.figures.network import MOST_NODES
+from barrow.spaces import Circle, Clustered, Earth, Euclidean, Graph, Hexagons, Line, Product, Scale, Space, Tree
 from barrow.spaces.augmented import AugmentedSpace
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.shapes import earth_places, hexagon_places
 from barrow.spaces.space import Floats
+
+_FEW = 12
+"""Parts of a circle with names of their own that are drawn as bars."""
 
 
 @singledispatch
@@ -108,8 +112,10 @@ def _(space: Scale, values: Any, *, redraws: Any = (), outline: Any = None, **st
 
 @item_figure.register
 def _(space: Circle, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
-    style["width"] = min(style.get("width", 480), 480)
     names = captions(space)
+    if space.names is not None and len(names) <= _FEW:
+        return bars(names, values, **style)  # weekdays are read one by one
+    style["width"] = min(style.get("width", 480), 480)
     short = [name.replace(" to ", "–") + f" {space.unit}" if space.names is None else name for name in names]
     return ring([name.strip() for name in short], values, **style)
 
@@ -140,6 +146,14 @@ def _(space: Earth, values: Any, *, redraws: Any = (), outline: Any = None, **st
 @item_figure.register
 def _(space: Hexagons, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
     return map_figure(hexagon_places(space), values, redraws=redraws, outline=outline, **style)
+
+
+@item_figure.register
+def _(space: Graph, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+    """The graph itself; bars of the largest where it has too many nodes to be told apart."""
+    if space.items > MOST_NODES:
+        return bars(space.labels, values, **style)
+    return network(space.labels, (space.tails, space.heads), space.block(), values, **style)
 
 
 @item_figure.register

@@ -91,6 +91,8 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     """Everything that a study file may hold."""
 
     space: dict[str, Any]
+    title: str = ""
+    description: str = ""
     dataset: str | int | None = None
     users: int | None = None
     model: str = "central"
@@ -173,6 +175,8 @@ def study_from_spec(
         periods=result.periods,
         composition=result.composition,
         publication=result.publication,
+        title=result.title,
+        description=result.description,
         user_level=None
         if result.privacy.user_epsilon is None
         else UserLevel(
@@ -306,6 +310,8 @@ def spec_of(study: Study, folder: str | os.PathLike[str] | None = None) -> dict[
     ledger = study.ledger if study.ledger is None or folder is None else from_study(study.ledger, folder)
     privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
     spec = {
+        "title": study.title or None,
+        "description": study.description or None,
         "dataset": study.dataset,
         "users": study.users,
         "model": None if study.model is Model.CENTRAL else study.model.value,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
 import msgspec
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
@@ -84,6 +84,8 @@ def make_statement(
         library=f"barrow {__version__}",
         kind=plan.question.kind,
         name=plan.question.label,
+        title=plan.question.title or study.title or UNSET,
+        description=plan.question.description or study.description or UNSET,
         released=plan.description,
         answer=plan.facts(),
         error=error if math.isfinite(error) else None,

@@ -18,7 +18,7 @@ from barrow.promises import Aggregation, Calendar, Emd, Grouping, Model, Policy,
 from barrow.promises.definitions import positive, probability, to_model
 from barrow.promises.policy import PromiseLike
 from barrow.questions import Question, to_question
-from barrow.questions.question import QUESTIONS, host_of, public_items
+from barrow.questions.question import QUESTIONS, checked_words, host_of, public_items
 from barrow.questions.statement import Publication
 from barrow.spaces import Space
 from barrow.spaces.augmented import with_no_records
@@ -97,6 +97,8 @@ class Study(Displayed):
         composition: How releases add up at promises: ``"additive"``, or ``"quadrature"`` for a series of Gaussian ones.
         publication: Who publishes its releases, and what for, as catalogues of data ask for it.
         folder: Where its file is: statements name records and ledger as seen from there; as they are by default.
+        title: The heading of its reports, in words, where a question has none of its own.
+        description: A sentence or two below that heading.
 
     >>> from barrow.spaces import Line
     >>> study = Study(Line(0, 100, unit="years", step=1), ["all, 5 years, 0.5"], users=1000)
@@ -123,6 +125,8 @@ class Study(Displayed):
     periods: int | None
     composition: str
     publication: Publication | None
+    title: str
+    description: str
 
     def __init__(
         self,
@@ -147,6 +151,8 @@ class Study(Displayed):
         composition: str = "additive",
         publication: Publication | Mapping[str, Any] | None = None,
         folder: str | os.PathLike[str] | None = None,
+        title: str = "",
+        description: str = "",
     ) -> None:
         def put(name: str, value: Any) -> None:
             object.__setattr__(self, name, value)
@@ -192,6 +198,8 @@ class Study(Displayed):
         put("periods", planned_periods(periods))
         put("composition", checked_composition(composition, self.promises, self.delta, self.model))
         put("publication", publication_of(publication))
+        put("title", checked_words(title, "title"))
+        put("description", checked_words(description, "description"))
         check_parts(self.model, self.calendar, self.groups, self.requests, self.periods)
         if any(one.hidden for one in self.groups) or any(promise.another_group for promise in self.promises):
             check_hidden(self)
@@ -545,6 +553,8 @@ class Study(Displayed):
             "composition": self.composition,
             "publication": self.publication,
             "folder": self.folder,
+            "title": self.title,
+            "description": self.description,
         }
 
     @classmethod
@@ -591,6 +601,8 @@ class Study(Displayed):
             "groups": list(self.groups) or None,
             "periods": self.periods,
             "composition": None if self.composition == "additive" else self.composition,
+            "title": self.title or None,
+            "description": self.description or None,
         }
         promises = [promise.text for promise in self.promises]
         first = [repr(self.space), *([repr(promises)] if promises else [])]

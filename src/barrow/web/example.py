@@ -5,13 +5,10 @@ The noise comes from a seed and stays the same while its scale changes, so that 
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property, singledispatch
-from importlib.resources import files
-from io import StringIO
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -30,7 +27,7 @@ from barrow.questions.releasing import on_map, places_of
 from barrow.questions.shaped import StrategyAnswer
 from barrow.questions.subsets import SubsetsAnswer
 from barrow.render import figures as fig
-from barrow.render.figures.map import place_name
+from barrow.render.figures.cities import cities, place_name
 from barrow.render.item_figures import item_figure
 from barrow.spaces import Line, Scale, Space
 from barrow.spaces.augmented import base_space
@@ -46,14 +43,6 @@ _PEOPLE: Cache[tuple[Floats, str]] = Cache(8)
 _NOISE: Cache[Floats] = Cache(12)
 
 
-@cache
-def cities() -> Floats:
-    """Large cities of the world: latitude, longitude, and millions of people, rounded."""
-    text = files("barrow.web").joinpath("cities.csv").read_text(encoding="utf-8")
-    rows = [[float(row[name]) for name in ("lat", "lon", "millions")] for row in csv.DictReader(StringIO(text))]
-    return np.array(rows)
-
-
 def population(space: Space) -> tuple[Floats, str]:
     """A public distribution over the items of a space, and what it is."""
     return _PEOPLE.get(space.digest, lambda: _population(space))
@@ -66,7 +55,8 @@ def _population(space: Space) -> tuple[Floats, str]:
     inner = base_space(space)
     if inner.geometry.box is not None:
         south, west, north, east = inner.geometry.box
-        lat, lon, size = cities().T
+        known = cities()
+        lat, lon, size = known.lat, known.lon, known.millions
         turned = west + (lon - west) % 360.0
         inside = (lat >= south) & (lat <= north) & (turned <= east)
         if int(inside.sum()) >= _FEW:

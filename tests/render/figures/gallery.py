@@ -30,4 +30,5 @@ def narrow(name: str, width: int = 360):
         pictures.fig = wide
 
 
-NARROWED = {"bars", "belief", "growth", "histogram", "icicle", "map_figure", "matrix", "ring", "timeline", "tradeoff"}
+NARROWED = {"bars", "belief", "growth", "histogram", "icicle", "map_figure", "matrix", "ring", "timeline", "tradeoff",
+            "points", "network", "intervals"}  # fmt: skip

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from barrow.errors import ParameterError
 from barrow.numerics.places import Places
 from barrow.render import figures as fig
-from barrow.render.figures.map import place_name
+from barrow.render.figures.cities import place_name, place_names
 from barrow.render.figures.outline import bundled_ground, own_ground, relative_path
 from barrow.render.figures.places import disc_radius, shapes_of
 from barrow.render.figures.projection import MapProjection
@@ -282,3 +282,36 @@ def test_disc_radius():
 def test_projection():
     assert not MapProjection((35, -10, 60, 30), 700, 500).wide
     assert MapProjection((-60, -180, 80, 180), 700, 500).wide
+
+
+def test_places_are_called_by_the_nearest_city():
+    names = place_names(np.array([48.85, 48.86, 40.7, -60.0]), np.array([2.36, 2.8, -73.4, -150.0]), reach=6)
+    assert names[0] == "Paris"
+    assert names[1].endswith("E of Paris")
+    assert names[2].endswith("E of New York")
+    assert names[3] == "60°S 150°W"
+    twice = place_names(np.array([48.861, 48.862]), np.array([2.8, 2.8]), reach=6)
+    assert len(set(twice)) == 2
+
+
+def test_a_map_is_cropped_to_what_stands_out_and_only_the_space_is_hatched():
+    box = (40.0, -80.0, 50.0, -60.0)
+    south, west = (ends.ravel() for ends in np.meshgrid(np.arange(40.0, 50), np.arange(-80.0, -60), indexing="ij"))
+    cells = Places.cells(south, west, south + 1, west + 1)
+    values = np.where((south == 43) & (west == -73), 0.9, 0.0005)
+    whole, part = (fig.map_figure(cells, values, noise=0.01, box=box, crop=crop) for crop in (False, True))
+    assert "Outside this part" in part.description
+    assert "Outside this part" not in whole.description
+    assert coloured(part) > 5 * coloured(whole)
+    flat = fig.map_figure(cells, np.full(200, 0.005), noise=0.01, box=box)
+    assert "Outside" not in flat.description
+    hexagon = [(0, 1), (1, 0.5), (1, -0.5), (0, -1), (-1, -0.5), (-1, 0.5)]
+    svg = fig.map_figure(Places.polygons([hexagon, np.add(hexagon, (0, 2))]), [0.5, 0.001], noise=0.01).svg
+    hatched = re.search(r'<path d="([^"]*)" fill="url\(#[^)]*hatch\)"', svg)
+    assert hatched is not None  # the two hexagons, and not the frame
+    assert 'fill="url(' not in re.search(r'<use [^>]*edge"[^>]*>', svg)[0]
+
+
+def coloured(figure):
+    """The pixels of what stands out."""
+    return area(re.search(r'<path d="([^"]*)" class="cell q', figure.svg)[1])

@@ -48,7 +48,6 @@ def example(title: str = "Where aircraft flew from New York") -> ReportPage:
         "The share of people (their items) near each of 408 places, smoothed over 400 km. Computed from 4,043 aircraft, "
         "which stand in for people; each counts once.",
         kicker="Privacy-preserving release · barrow 0.1.0",
-        chips=["data set: nycflights13", "4,043 people", "each value ± 0.18 % (95 %)", "ledger entry 2"],
         glance=[
             ("Can anyone find out what one person did?", "Hardly. A 50 % guess can become at most **69.4 %**, whatever that person did, and even if the guesser knows everybody else's data."),
             ("Are small changes hidden better?", "Yes. If 1 flight of 50 had been 1,000 km elsewhere: at most **52.2 %**."),

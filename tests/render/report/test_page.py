@@ -88,7 +88,7 @@ def test_the_policy_allows_this_style_and_this_script_only(page):
 def test_everything_that_is_said_is_in_the_page(page):
     sentence = " ".join(Reader(page).texts).replace("\u00a0", " ")
     report = example()
-    for text in (report.title, report.lead, *report.chips, *report.technical, *report.commands):
+    for text in (report.title, report.lead, *report.technical, *report.commands):
         assert text in sentence
     for question, answer in report.glance:
         assert question in sentence
@@ -115,7 +115,7 @@ def test_numbers_of_people_are_rounded_up():
 def test_the_saved_table_is_the_file_to_the_last_letter():
     text = 'a,b\r\n"</script><!--",\u2028\u202e\ud800\x00é\r\n'
     page = report_html(ReportPage("x", answers=[Section("y", table=ReportTable(["a"], [["1"]], csv=text))]))
-    data = re.search(r'<script type="application/json" id="answer-csv">(.*?)</script>', page)[1]
+    data = re.search(r'<script type="application/json" id="values-csv">(.*?)</script>', page)[1]
     assert json.loads(data) == text
     assert "<!--" not in page
 
@@ -127,9 +127,9 @@ def test_hostile_texts_stay_text():
     figure = fig.bars([BAD, "b"], [0.6, 0.4], title=BAD)
     table = ReportTable([BAD], [[BAD]] * 20, caption=BAD, name=BAD, csv=BAD)
     report = ReportPage(
-        BAD, BAD, BAD, [BAD], [(BAD, BAD)], [Section(BAD, [BAD], [Picture(figure, BAD, figure)], table, [BAD])] * 2,
+        BAD, BAD, BAD, [(BAD, BAD)], [Section(BAD, [BAD], [Picture(figure, BAD, figure)], table, [BAD])] * 2,
         [Learnt(BAD, 0.6)], Picture(figure, BAD), [Picture(figure, BAD)], [BAD], Picture(figure, BAD), [BAD], table,
-        [BAD], [BAD], [(BAD, BAD)], [BAD],
+        [BAD], [BAD], [(BAD, BAD)], [BAD], BAD,
     )  # fmt: skip
     page = report_html(report)
     reader = Reader(page)
@@ -166,7 +166,7 @@ def test_ninety_thousand_cells_and_long_tables():
 def test_mistakes_are_named():
     for call in (
         lambda: ReportTable(["a"], [["1", "2"]]),
-        lambda: ReportPage("x", chips="one"),
+        lambda: ReportPage("x", warnings="one"),
         lambda: Section("x", "text"),
     ):
         with pytest.raises(ParameterError):

@@ -59,7 +59,9 @@ def test_a_changed_report_is_found(tmp_path):
     study = make_study(tmp_path)
     make_ledger(study)
     release = study.release("mean", out=tmp_path / "mean")
-    release.report.write_text(page_of(release).replace("Noise was added", "Nothing was added"), encoding="utf-8")
+    release.report.write_text(
+        page_of(release).replace("Only what this page says", "All that this page says"), encoding="utf-8"
+    )
     failed = {check.what for check in verify(release.folder, ledger=study.ledger) if not check.holds}
     assert failed == {"report.html", "ledger"}
 
@@ -229,8 +231,7 @@ def test_a_predicted_error_is_said_alike_in_statement_and_report(tmp_path):
     text = near(built.error, "minutes", digits=1)
     assert f"On average, records appear about {text} from" in " ".join(built.text.split())
     page = (built.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
-    assert page.count(f"off by about {text}") == 2
-    assert f"On average, records appear about {text} from" in page
+    assert page.count(f"On average, records appear about {text} from where they were") >= 1
     before = built.statement.answer.histogram
     about, most = (near(error, "minutes") for error in (before.emd_predicted, before.emd_most))
     words = f"(predicted: about {about}, at most about {most})"
@@ -245,7 +246,7 @@ def test_randomised_items_state_a_distance_and_no_error_of_counts(tmp_path):
     ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
     built = study.release("items(samples=2)", people, ledger=ledger, out=tmp_path / "out")
     page = (built.folder / "report.html").read_text(encoding="utf-8").replace("\u00a0", " ")
-    assert f"a report is about {near(built.error, 'minutes')} from its item on average" in page
+    assert f"A report is about {near(built.error, 'minutes')} from its item on average." in page
     assert "each value ±" not in page
 
 

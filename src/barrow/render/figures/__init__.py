@@ -15,6 +15,8 @@ from barrow.render.figures.figure import Figure, bundle, document, script, style
 from barrow.render.figures.icicle import icicle
 from barrow.render.figures.map import map_figure
 from barrow.render.figures.matrix import matrix
+from barrow.render.figures.network import network
+from barrow.render.figures.points import points
 from barrow.render.figures.ring import ring
 from barrow.render.figures.series import intervals
 from barrow.render.figures.timeline import Step, timeline

@@ -235,8 +235,12 @@ class _Frame:
     def here(self, here: Here, sentence: str) -> str:
         x, y = self.x(here.x), self.y(here.y)
         text = f"{clean(here.label)}: {at_most(here.y, self.unit)}"
+        if text_width(text) * 1.06 > self.right - self.left - 8:  # on a phone: the number alone
+            text = at_most(here.y, self.unit)
         wide = text_width(text) * 1.06
-        spots = ((x + 12, y - 10), (x - 12 - wide, y + 22), (x + 12, y + 22), (x - 12 - wide, y - 10))
+        inside = max(self.left + 4, min(x - wide / 2, self.right - wide - 4))
+        spots = [(x + 12, y - 10), (x - 12 - wide, y + 22), (x + 12, y + 22), (x - 12 - wide, y - 10)]
+        spots += [(inside, y - 14), (inside, y + 26)]
         at = min(spots, key=lambda spot: self._trouble(spot[0], spot[1] - 4, wide))
         return mark(
             element("path", d=f"M{x:.1f},{self.bottom:.1f}V{y:.1f}H{self.left:.1f}", class_="now"),

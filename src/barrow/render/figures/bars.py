@@ -41,6 +41,7 @@ def bars(
     width: int = 720,
     alike: bool = True,
     truth: Numbers | None = None,
+    scale: Readings | None = None,
 ) -> Figure:
     """One bar for each label, in the order given; only the ``most`` largest where there are more, and then it says so.
 
@@ -57,6 +58,7 @@ def bars(
         width: In pixels.
         alike: Whether values are of one kind, so that the largest is a finding; if not, each of them is said.
         truth: What the values would be without noise, where that is public; marked on each bar.
+        scale: The readings of all pictures that share this one's scale.
 
     >>> print(bars(["tea", "coffee"], [0.2, 0.7], low=[0.1, 0.6], high=[0.3, 0.8], title="Drinks"))
     Drinks. The largest value is coffee: 70 %, with 95 % certainty 60 % to 80 %.
@@ -64,7 +66,7 @@ def bars(
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     names = checked_labels(labels, len(readings))
     true = None if truth is None else finite(truth, "truth").ravel()
-    sentence, note = largest_text(readings, names) if alike else _each_text(readings, names), ""
+    sentence, note = largest_text(readings, names) if alike else each_text(readings, names), ""
     if len(readings) > most:
         largest = readings.largest(most)
         note = f"The {most} largest of {len(readings):,} are drawn."
@@ -75,14 +77,15 @@ def bars(
     room = min(max(text_width(clean(name)[:200]) for name in names) + 12, labels_share * width)
     side = max(text_width(text, 11.5) for text in shown) + 12
     top, bottom = 14.0, 14.0 + row * len(readings)
-    x = AxisScale(min(0.0, _bottom(readings)), max(readings.top, 1e-300), room, width - side - 6)
+    ends = readings if scale is None else scale
+    x = AxisScale(min(0.0, _bottom(ends)), max(ends.top, 1e-300), room, width - side - 6)
     zero = x(0.0)
     body = [_grid(x, top, bottom, unit)]
     for i, name in enumerate(names):
         y = top + row * i
         label = element("text", text=shortened(name, room - 10), x=room - 8, y=y + 16, class_="end")
         bar = _bar(min(zero, x(readings.value[i])), y + 4, abs(x(readings.value[i]) - zero), row - 8, readings.below[i])
-        end = x(readings.top) + 8
+        end = x.end + 8
         value = element("text", text=shown[i], x=end, y=y + 16, class_="tick")
         real = "" if true is None else element("path", d=f"M{x(true[i]):.1f},{y + 2:.1f}v{row - 4:.1f}", class_="truth")
         parts = [label, bar, _level_whisker(readings, i, x, y + row / 2), real, value]
@@ -105,7 +108,7 @@ def largest_text(readings: Readings, names: Sequence[object]) -> str:
     return f"{text}.{many}" if len(names) == 1 else f"The largest value is {text}.{many}"
 
 
-def _each_text(readings: Readings, names: Sequence[object]) -> str:
+def each_text(readings: Readings, names: Sequence[object]) -> str:
     """All values with their intervals; of many the first and the last."""
     shown = range(len(readings)) if len(readings) <= _FEW else (0, len(readings) - 1)
     return "; ".join(readings.describe(i, names[i]) for i in shown) + "."
@@ -143,8 +146,9 @@ def _bar(x: float, y: float, width: float, height: float, below: bool) -> str:
 def _level_whisker(readings: Readings, i: int, x: AxisScale, y: float) -> str:
     if readings.low is None or readings.high is None:
         return ""
-    a, b = x(max(readings.low[i], x.low)), x(readings.high[i])
-    line = f"M{a:.1f},{y:.1f}H{b:.1f}M{a:.1f},{y - 4:.1f}v8M{b:.1f},{y - 4:.1f}v8"
+    a, b = x(max(readings.low[i], x.low)), x(min(readings.high[i], x.high))
+    cap = "" if readings.high[i] > x.high else f"M{b:.1f},{y - 4:.1f}v8"  # it goes on beyond the picture
+    line = f"M{a:.1f},{y:.1f}H{b:.1f}M{a:.1f},{y - 4:.1f}v8{cap}"
     return element("path", d=line, class_="casing") + element("path", d=line, class_="whisker")
 
 
@@ -163,6 +167,7 @@ def histogram(
     width: int = 720,
     height: int = 320,
     truth: Numbers | None = None,
+    scale: Readings | None = None,
 ) -> Figure:
     """A histogram along a line; where bins are many, each column shows the largest of its bins, and says so.
 
@@ -180,6 +185,7 @@ def histogram(
         width: In pixels.
         height: In pixels.
         truth: What the values would be without noise, where that is public; drawn as an outline.
+        scale: The readings of all pictures that share this one's scale.
 
     >>> print(histogram([0, 10, 20], [0.25, 0.75], axis="years", title="Ages"))
     Ages. The largest value is 10 to 20 years: 75 %.
@@ -204,11 +210,13 @@ def histogram(
     below = int(readings.below.sum())
     text = f"The largest value is {readings.describe(best, name(best))}."
     text += f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
+    height = min(height, round(0.8 * width))
     top, bottom = 34.0, height - 50.0
-    y = AxisScale(_bottom(readings), max(readings.top, 1e-300) * 1.04, bottom, top)
+    all_ends = readings if scale is None else scale
+    y = AxisScale(_bottom(all_ends), max(all_ends.top, 1e-300) * 1.04, bottom, top)
     left = ticks_width(y, lambda t: near(t, unit))
     right = width - 14.0
-    x = AxisScale(float(ends[0]), float(ends[-1]), left, right)
+    x = AxisScale(float(ends[0]), float(ends[-1]), left, right, axis)
     columns = _columns(readings, ends, x)
     many = f"Each column shows the largest of its bins: there are {len(readings):,}."
     note = many if len(columns) < len(readings) else ""
@@ -253,7 +261,7 @@ def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: Ax
     """All intervals as one band, where columns are too narrow for whiskers."""
     if readings.low is None or readings.high is None:
         return ""
-    upper = "L".join(f"{a:.1f},{y(readings.high[i]):.1f}H{b:.1f}" for i, a, b in columns)
+    upper = "L".join(f"{a:.1f},{y(min(readings.high[i], y.high)):.1f}H{b:.1f}" for i, a, b in columns)
     lower = "L".join(f"{b:.1f},{y(max(readings.low[i], y.low)):.1f}H{a:.1f}" for i, a, b in reversed(columns))
     return element("path", d=f"M{upper}L{lower}Z", class_="reach")
 
@@ -261,8 +269,9 @@ def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: Ax
 def _upright_whisker(readings: Readings, i: int, y: AxisScale, x: float, half: float) -> str:
     if readings.low is None or readings.high is None:
         return ""
-    a, b = y(max(readings.low[i], y.low)), y(readings.high[i])
+    a, b = y(max(readings.low[i], y.low)), y(min(readings.high[i], y.high))
     cap = min(4.0, max(half - 1, 0.0))
-    line = f"M{x:.1f},{b:.1f}V{a:.1f}M{x - cap:.1f},{a:.1f}h{2 * cap:.1f}M{x - cap:.1f},{b:.1f}h{2 * cap:.1f}"
+    roof = "" if readings.high[i] > y.high else f"M{x - cap:.1f},{b:.1f}h{2 * cap:.1f}"  # it goes on beyond the picture
+    line = f"M{x:.1f},{b:.1f}V{a:.1f}M{x - cap:.1f},{a:.1f}h{2 * cap:.1f}{roof}"
     casing = element("path", d=line, class_="casing") if half >= 4 else ""
     return casing + element("path", d=line, class_="whisker")

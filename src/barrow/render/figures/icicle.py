@@ -41,6 +41,7 @@ def icicle(
     unit: str = PERCENT,
     title: str = "Histogram on a tree",
     width: int = 720,
+    scale: Readings | None = None,
 ) -> Figure:
     """The tree from the left; nodes too low to be seen are drawn together, and it says how many they are.
 
@@ -54,6 +55,7 @@ def icicle(
         unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         width: In pixels.
+        scale: Taken and not needed: shares of a whole have one scale.
 
     >>> print(icicle(["food", "food/cafe", "work"], [0.6, 0.6, 0.4], title="Where"))
     Where. The largest value is food: 60 %.

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near
 from barrow.numerics.places import Places
 from barrow.render.figures.figure import Figure, build_figure
+from barrow.render.figures.geography import PlaceNames, landmarks
 from barrow.render.figures.outline import Ground, Outline, bundled_ground, own_ground, relative_path
 from barrow.render.figures.places import Ids, disc_radius, shapes_of, turned
-from barrow.render.figures.projection import MapProjection, checked_box
+from barrow.render.figures.projection import Box, MapProjection, checked_box
 from barrow.render.figures.readings import (
     MOST_CLASSES,
     Numbers,
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 MOST_MARKS = 600
 _MANY = 20_000
+_LEAST, _MOST = 0.04, 0.75
+"""A map is cropped to no less than the first of its size, and not at all where more than the second would stay."""
 _SURE = ("cannot be told from 0", "± 20 % of the value or more", "± 10 % to 20 % of the value", "better than ± 10 %")
 
 
@@ -49,8 +54,10 @@ def map_figure(
     redraws: Sequence[Numbers] = (),
     regions: Regions | None = None,
     title: str = "Map",
+    crop: bool = True,
     width: int = 720,
-    most_height: int = 520,
+    most_height: int = 440,
+    scale: Readings | None = None,
 ) -> Figure:
     """A map in an equal-area projection.
 
@@ -62,18 +69,20 @@ def map_figure(
         noise: What the noise alone reaches anywhere with 5 %: places not above it are hatched.
         unit: "%" for shares, else the unit of the values.
         box: South, west, north, east; by default what holds all places.
-        labels: Names of the places; their coordinates by default.
+        labels: Names of the places; the nearest large cities by default.
         outline: GeoJSON to draw instead of the bundled coasts and borders.
         redraws: Values of other maps that fit what was released as well: more layers.
         regions: Neighbouring places that stand out together: these are painted too, and everything else is hatched.
         title: What the figure is.
+        crop: Show the part where values stand out, where that is a part.
         width: In pixels.
         most_height: The greatest height of the map in pixels.
+        scale: The readings of all maps that share this one's classes of colour.
 
     >>> cells = Places.cells([40, 40], [-75, -74], [41, 41], [-74, -73])
     >>> print(map_figure(cells, [0.01, 0.4], noise=0.02, title="Visits"))
-    Visits. 1 of 2 places stand out of the noise. The largest values: 40.5°N 73.5°W: 40 %. Hatched places cannot be told
-    from 0.
+    Visits. 1 of 2 places stand out of the noise. The largest values: New York: 40 %. Hatched places cannot be told from
+    0.
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     if len(readings) != len(places):
@@ -83,23 +92,29 @@ def map_figure(
             fix="one value a place",
         )
     shown = readings if regions is None else _together(readings, regions)
-    view = places.bounds() if box is None else checked_box(box)
-    names = _names(places, view) if labels is None else checked_labels(labels, len(readings))
+    whole = places.bounds() if box is None else checked_box(box)
+    if labels is not None:
+        checked_labels(labels, len(readings))
+    view = _view(turned(places, MapProjection(whole, 1.0, 1.0)), ~shown.below, whole) if crop else whole
     projection = MapProjection(view, float(width), float(most_height))
     places = turned(places, projection)
     ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
-    edges = class_edges(shown) if regions is None else coarse_edges(shown)
+    common = shown if scale is None else scale
+    edges = class_edges(common) if regions is None else coarse_edges(common)
     classes = classes_of(shown, edges)
     height = projection.fit[3]
     layers = _layers(places, shown, edges, classes, projection, redraws, (width, height))
-    marks = _marks(places, readings, names, projection)
+    named = PlaceNames(places, labels)
+    marks = _marks(places, readings, named, projection)
     if regions is not None:
         marks += _region_marks(places, readings, regions, projection, MOST_MARKS - len(marks))
     body = [
         _shapes(ground, projection),
-        _under(ground, bool((classes == 0).any())),
+        _under(ground),
+        _unsure(places, projection, None if box is None else whole) if (classes == 0).any() else "",
         "".join(shapes for shapes, _, _ in layers),
         _over(ground),
+        landmarks(projection),
         _scale_bar(projection, height),
         "".join(marks),
         "".join(key for _, key, _ in layers),
@@ -107,7 +122,7 @@ def map_figure(
     return build_figure(
         *body,
         title=title,
-        description=_map_text(readings, names, len(marks), places, regions),
+        description=_map_text(readings, named, len(marks), places, regions, whole != view),
         width=width,
         height=height + max(used for _, _, used in layers) + 34,
         kind="map",
@@ -116,21 +131,29 @@ def map_figure(
     )
 
 
-def place_name(lat: float, lon: float, digits: int = 1) -> str:
-    """A place by its coordinates, with so many decimals."""
+def _view(places: Places, seen: npt.NDArray[np.bool_], whole: Box) -> Box:
+    """What of a map is shown: a box about the places that stand out, with room; all of it where they are everywhere."""
+    if not seen.any() or seen.all():
+        return whole
+    corners = None if places.corners is None else places.corners[seen]
+    south, west, north, east = Places(places.lat[seen], places.lon[seen], corners).bounds()
+    # A map much taller than wide, or of one cell, shows nothing of where it is.
+    tall = max(north - south, _LEAST * (whole[2] - whole[0]))
+    wide = max(east - west, _LEAST * (whole[3] - whole[1]))
+    shrink = math.cos(math.radians((south + north) / 2))
+    tall, wide = max(tall, 0.5 * wide * shrink), max(wide, 1.1 * tall / max(shrink, 0.1))
+    middle = (south + north) / 2, (west + east) / 2
+    tall, wide = 1.15 * tall, 1.15 * wide
+    if tall > _MOST * (whole[2] - whole[0]) and wide > _MOST * (whole[3] - whole[1]):
+        return whole
+    low, left = _within(middle[0], tall, whole[0], whole[2]), _within(middle[1], wide, whole[1], whole[3])
+    return low[0], left[0], low[1], left[1]
 
-    def written(degrees: float) -> str:
-        return f"{abs(round(degrees, digits)):.{digits}f}".rstrip("0").rstrip(".")
 
-    east = (lon + 180) % 360 - 180
-    return f"{written(lat)}°{'S' if lat < 0 else 'N'} {written(east)}°{'W' if east < 0 else 'E'}"
-
-
-def _names(places: Places, view: Sequence[float]) -> list[str]:
-    """Names that tell places of one map apart: the smaller the map, the more decimals."""
-    size = max(view[2] - view[0], view[3] - view[1])
-    digits = 1 if size >= 4 else 2 if size >= 0.4 else 3
-    return [place_name(a, b, digits) for a, b in zip(places.lat.tolist(), places.lon.tolist(), strict=True)]
+def _within(middle: float, size: float, low: float, high: float) -> tuple[float, float]:
+    """A stretch of this size about a middle, moved to lie within ends, or all between them."""
+    start = max(low, min(middle - size / 2, high - size))
+    return start, min(high, start + size)
 
 
 def _shapes(ground: Ground, projection: MapProjection) -> str:
@@ -147,14 +170,26 @@ def _again(name: str, **attributes: str) -> str:
     return element("use", href=f"#{KEY}-{name}", **attributes)
 
 
-def _under(ground: Ground, below: bool) -> str:
-    """Sea, land, and the hatching of what is below the noise: what stands out is painted over it."""
+def _under(ground: Ground) -> str:
+    """Sea and land."""
     parts = [_again("edge", class_="sea" if ground.sea else "land")]
     if ground.land:
         parts.append(element("g", _again("land", class_="land"), clip_path=f"url(#{KEY}-frame)"))
-    if below:
-        parts.append(_again("edge", fill=hatched()))
     return "".join(parts)
+
+
+def _unsure(places: Places, projection: MapProjection, box: Box | None) -> str:
+    """The hatching of the space itself, a box or its cells: what stands out of the noise is painted over it."""
+    if box is not None:
+        if box == projection.box:
+            return _again("edge", fill=hatched())
+        x, y = projection.pixels(*projection.frame(box))
+        path = relative_path(np.column_stack([x, y]), close=True)
+        return element("path", d=path, fill=hatched(), clip_path=f"url(#{KEY}-frame)")
+    if places.corners is None:
+        return ""
+    path = shapes_of(places, np.ones(len(places), dtype=np.int64), projection, 1)[0]
+    return element("path", d=path, fill=hatched(), clip_path=f"url(#{KEY}-frame)")
 
 
 def _over(ground: Ground) -> str:
@@ -203,16 +238,16 @@ def _layers(
     return out
 
 
-def _marks(places: Places, readings: Readings, names: Sequence[str], projection: MapProjection) -> list[str]:
+def _marks(places: Places, readings: Readings, named: PlaceNames, projection: MapProjection) -> list[str]:
     """What can be read out: the places that stand out, at most so many of them."""
     order = readings.largest(MOST_MARKS)
     order = order[~readings.below[order]]
     x, y = projection.pixels(places.lat, places.lon)
     r = disc_radius(x, y)
     results = []
-    for i in order.tolist():
+    for i, name in zip(order.tolist(), named.of(order), strict=True):
         spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
-        results.append(mark(spot, at=(float(x[i]), float(y[i])), label=readings.describe(i, names[i])))
+        results.append(mark(spot, at=(float(x[i]), float(y[i])), label=readings.describe(i, name)))
     return results
 
 
@@ -231,16 +266,14 @@ def _region_marks(
     """Regions of several places, the largest first, each read out at the place in it that is nearest to its middle."""
     x, y = projection.pixels(places.lat, places.lon)
     r = disc_radius(x, y)
+    # Those of one place that stands out alone are marked already.
+    several = [(k, own) for k, own in _members(regions) if len(own) > 1 or readings.below[own[0]]][: max(most, 0)]
+    middles = [int(own[np.argmin(np.hypot(x[own] - x[own].mean(), y[own] - y[own].mean()))]) for _, own in several]
+    names = PlaceNames(places).of(np.array(middles, dtype=np.int64))
     texts: list[str] = []
-    for region, inside in _members(regions):
-        if len(texts) >= most:
-            break
-        if len(inside) == 1 and not readings.below[inside[0]]:
-            continue  # it stands out alone
-        middle = np.hypot(x[inside] - x[inside].mean(), y[inside] - y[inside].mean())
-        i = int(inside[int(np.argmin(middle))])
+    for (region, own), i, name in zip(several, middles, names, strict=True):
         spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
-        text = _region_words(regions, region, len(inside), places, i, readings.unit)
+        text = _region_words(regions, region, len(own), name, readings.unit)
         texts.append(mark(spot, at=(float(x[i]), float(y[i])), label=text))
     return texts
 
@@ -253,9 +286,8 @@ def _members(regions: Regions) -> list[tuple[int, Ids]]:
     return [(number, order[ends[number - 1] : ends[number]]) for number in by_share.tolist()]
 
 
-def _region_words(regions: Regions, number: int, count: int, places: Places, i: int, unit: str) -> str:
-    where = place_name(float(places.lat[i]), float(places.lon[i]), 2)
-    many = f"{count:,} places round {where}" if count > 1 else where
+def _region_words(regions: Regions, number: int, count: int, where: str, unit: str) -> str:
+    many = f"{count:,} cells around {where}" if count > 1 else where
     low, high = float(regions.low[number - 1]), float(regions.high[number - 1])
     return f"{many}: {near(float(regions.share[number - 1]), unit)}, with 95 % certainty {between(low, high, unit)}"
 
@@ -267,10 +299,11 @@ def _regions_text(readings: Readings, regions: Regions, places: Places, marked: 
     many = f"{len(result):,} region{'s' * (len(result) != 1)}"
     share = near(held, PERCENT, digits=2)
     lines = [f"{many}, of {seen:,} of {len(readings):,} places, stand out of the noise; they hold about {share}."]
-    words = []
-    for region, inside in result[:3]:
-        middle = int(inside[len(inside) // 2])
-        words.append(_region_words(regions, region, len(inside), places, middle, readings.unit))
+    names = PlaceNames(places).of(np.array([own[len(own) // 2] for _, own in result[:3]], dtype=np.int64))
+    words = [
+        _region_words(regions, region, len(own), name, readings.unit)
+        for (region, own), name in zip(result[:3], names, strict=True)
+    ]
     lines.append(f"The largest: {'; '.join(words)}.")
     lines.append("All intervals of regions hold at once with 95 %; within a region the colours are an estimate.")
     if marked < len(result):
@@ -292,15 +325,18 @@ def _scale_bar(projection: MapProjection, height: float) -> str:
     ) + element("text", text=text, x=right - bar - 8, y=height + 18, class_="tick end")
 
 
-def _map_text(readings: Readings, names: Sequence[str], marked: int, places: Places, regions: Regions | None) -> str:
+def _map_text(
+    readings: Readings, named: PlaceNames, marked: int, places: Places, regions: Regions | None, cropped: bool
+) -> str:
+    rest = " Outside this part of the map nothing stands out." if cropped else ""
     if regions is not None:
-        return _regions_text(readings, regions, places, marked)
+        return _regions_text(readings, regions, places, marked) + rest
     below = int(readings.below.sum())
     seen = len(readings) - below
     best = [i for i in readings.largest(3).tolist() if not readings.below[i]]
     lines = [f"{seen:,} of {len(readings):,} places stand out of the noise."]
     if best:
-        words = [readings.describe(i, names[i]) for i in best]
+        words = [readings.describe(i, name) for i, name in zip(best, named.of(np.array(best)), strict=True)]
         lines.append(f"The largest values: {'; '.join(words)}.")
     if marked < seen:
         lines.append(f"The {marked:,} largest can be read out.")
@@ -310,4 +346,4 @@ def _map_text(readings: Readings, names: Sequence[str], marked: int, places: Pla
             most = max(float(readings.high[readings.below].max()), 0.0)
             bound = f": each is at most {at_most(most, readings.unit, digits=2)}"
         lines.append(f"Hatched places cannot be told from 0{bound}.")
-    return " ".join(lines)
+    return " ".join(lines) + rest

@@ -37,6 +37,7 @@ def matrix(
     title: str = "Values by row and column",
     width: int = 720,
     across_first: bool = False,
+    scale: Readings | None = None,
 ) -> Figure:
     """A cell for each pair of row and column, coloured in classes no narrower than a 95 % interval.
 
@@ -51,6 +52,7 @@ def matrix(
         title: What the figure is.
         width: In pixels.
         across_first: Name the column before the row: x before y.
+        scale: The readings of all pictures that share this one's classes of colour.
 
     >>> print(matrix(["Mon", "Tue"], ["am", "pm"], [[0.1, 0.2], [0.3, 0.4]], title="When"))
     When. The largest value is Tue, pm: 40 %.
@@ -67,7 +69,7 @@ def matrix(
     if len(readings) > MOST_CELLS:
         return _largest(down, across, readings, title, width, across_first)
     names = [_named(row, column, across_first) for row in down for column in across]
-    edges = class_edges(readings)
+    edges = class_edges(readings if scale is None else scale)
     said_classes = class_names(edges, unit)
     shades = shades_of(said_classes)
     classes = np.asarray(shades)[classes_of(readings, edges)]

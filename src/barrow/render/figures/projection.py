@@ -71,9 +71,9 @@ class MapProjection:
         k = np.sqrt(2 / np.maximum(1e-12, 1 + sine * np.sin(phi) + cosine * np.cos(phi) * np.cos(lam)))
         return k * np.cos(phi) * np.sin(lam), k * (cosine * np.sin(phi) - sine * np.cos(phi) * np.cos(lam))
 
-    def frame(self) -> tuple[Floats, Floats]:
-        """Latitudes and longitudes along the edge of the box, once round."""
-        south, west, north, east = self.box
+    def frame(self, box: Box | None = None) -> tuple[Floats, Floats]:
+        """Latitudes and longitudes along the edge of the box, or of another one, once round."""
+        south, west, north, east = self.box if box is None else box
         up, across = np.linspace(south, north, 60), np.linspace(west, east, 60)
         lat = np.concatenate([np.full(60, south), up, np.full(60, north), up[::-1]])
         lon = np.concatenate([across, np.full(60, east), across[::-1], np.full(60, west)])

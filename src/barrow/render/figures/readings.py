@@ -23,7 +23,7 @@ class Readings:
     """Values with 95 % intervals and the noise of all of them together.
 
     ``below`` is true where a value cannot be told from 0: it is not above the simultaneous noise, or, where that is
-    not given, its interval reaches 0.
+    not given, its interval reaches 0. Quantities such as a mean (not ``from_zero``) are where they are.
     """
 
     value: Floats
@@ -31,6 +31,7 @@ class Readings:
     high: Floats | None
     noise: Floats | None
     unit: str
+    from_zero: bool = True
 
     @classmethod
     def of(
@@ -62,6 +63,8 @@ class Readings:
     @cached_property
     def below(self) -> npt.NDArray[np.bool_]:
         """Which values cannot be told from 0."""
+        if not self.from_zero:
+            return np.zeros(len(self), dtype=bool)
         if self.noise is not None:
             # A share below 0 is noise; what has a unit may be truly below 0.
             return (self.value if self.unit == PERCENT else np.abs(self.value)) <= self.noise
@@ -71,13 +74,30 @@ class Readings:
 
     @property
     def top(self) -> float:
-        """The largest value or end of an interval."""
-        return float(max(self.value.max(), 0 if self.high is None else self.high.max()))
+        """Where an axis ends: the largest value, or end of an interval of what stands out; limits may go beyond it."""
+        most = float(self.value.max())
+        if self.high is None:
+            return max(most, 0.0)
+        sure = float(self.high[~self.below].max()) if (~self.below).any() else 0.0
+        limit = float(self.high.max())
+        return max(sure, limit if most <= 0 else min(limit, 1.5 * most), most)
 
     def pick(self, index: npt.NDArray[np.int64]) -> Readings:
         """Some of the readings."""
         ends = [None if x is None else x[index] for x in (self.low, self.high, self.noise)]
-        return Readings(self.value[index], ends[0], ends[1], ends[2], self.unit)
+        return Readings(self.value[index], ends[0], ends[1], ends[2], self.unit, self.from_zero)
+
+    @classmethod
+    def together(cls, parts: Sequence[Readings]) -> Readings:
+        """All readings of several pictures that share a scale."""
+
+        def joined(ends: Sequence[Floats | None]) -> Floats | None:
+            known = [end for end in ends if end is not None]
+            return np.concatenate(known) if len(known) == len(parts) else None
+
+        low, high, noise = (joined(ends) for ends in zip(*((p.low, p.high, p.noise) for p in parts), strict=True))
+        value = np.concatenate([part.value for part in parts])
+        return cls(value, low, high, noise, parts[0].unit, parts[0].from_zero)
 
     def largest(self, most: int) -> npt.NDArray[np.int64]:
         """The places of the largest values, largest first, ties in their order."""

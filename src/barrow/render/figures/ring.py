@@ -26,6 +26,7 @@ def ring(
     unit: str = PERCENT,
     title: str = "Histogram on a circle",
     width: int = 480,
+    scale: Readings | None = None,
 ) -> Figure:
     """One wedge for each part of the circle, clockwise from the top; the wedge's area is the value.
 
@@ -38,6 +39,7 @@ def ring(
         unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         width: In pixels; the height is the same.
+        scale: The readings of all pictures that share this one's scale.
 
     >>> print(ring(["night", "day"], [0.1, 0.9], title="When"))
     When. The largest value is day: 90 %.
@@ -55,7 +57,7 @@ def ring(
     written = range(0, count, math.ceil(count / 8))
     room = max(text_width(names[i], 11.5) for i in written) + 18
     inner, outer = width * 0.13, width / 2 - min(max(room, 30.0), 0.2 * width)
-    top = max(readings.top, 1e-300)
+    top = max((readings if scale is None else scale).top, 1e-300)
     area = AxisScale(0.0, top, inner**2, outer**2)
 
     def radius(value: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import between, near
+from barrow.render.figures.curves import end_labels, labels_width
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.svg import (
     AxisScale,
@@ -32,17 +33,19 @@ def intervals(
     unit: str = "",
     title: str = "",
     joined: bool = False,
+    groups: Sequence[str] | None = None,
     width: int = 720,
     height: int = 280,
 ) -> Figure:
     """A point with its interval for each name; ``joined`` by a line where they follow each other in time.
 
-    Values that are not determined (NaN) have an interval and no point.
+    Values that are not determined (NaN) have an interval and no point. Values of different ``groups`` with one name
+    stand side by side there, each group with a line and a colour of its own.
 
     >>> print(intervals(["2026-01", "2026-02"], [4.0, 5.0], [3.5, 4.5], [4.5, 5.5], unit="km", title="Mean"))
     Mean. 2 values from 4 to 5 km, each with its 95 % interval.
     """
-    lengths = {len(names), len(values), len(low), len(high)}
+    lengths = {len(names), len(values), len(low), len(high), len(names if groups is None else groups)}
     ends = [*low, *high]
     if len(lengths) != 1 or not names or not all(map(math.isfinite, ends)):
         raise ParameterError(
@@ -50,6 +53,7 @@ def intervals(
             allowed="one of each, and finite intervals",
             fix='intervals(["2026-01"], [4.0], [3.5], [4.5])',
         )
+    kinds = list(dict.fromkeys(groups or []))
     top, bottom = 44.0, height - 40.0
     spare = 0.06 * (max(ends) - min(ends)) or abs(max(ends)) * 0.1 or 1.0
     y = AxisScale(min(ends) - spare, max(ends) + spare, bottom, top)
@@ -58,35 +62,52 @@ def intervals(
         return near(value, "%") if unit == "%" else near(value)
 
     left = ticks_width(y, write)
-    right = width - 12.0
-    slot = (right - left) / len(names)
-    points: list[tuple[float, float]] = []
-    marks, free = [], -1e9
+    right = width - (labels_width(kinds, 0.3 * width) if kinds else 12.0)
+    places = {name: k for k, name in enumerate(dict.fromkeys(names))}
+    slot = (right - left) / len(places)
+    curves: dict[str, list[tuple[float, float]]] = {}
+    marks = [_axis_names(list(places), left, slot, bottom)]
     for k, name in enumerate(names):
-        x, value = left + slot * (k + 0.5), float(values[k])
+        group = groups[k] if groups is not None else ""
+        beside = (kinds.index(group) - (len(kinds) - 1) / 2) * min(9.0, 0.6 * slot / len(kinds)) if kinds else 0.0
+        x, value = left + slot * (places[name] + 0.5) + beside, float(values[k])
         known = math.isfinite(value)
         span = between(float(low[k]), float(high[k]), unit)
-        text = f"{isolated(name)}: {near(value, unit) if known else 'not determined'}, {span} (95 %)"
+        whole = f"{group}, {name}" if group and group != name else name
+        text = f"{isolated(whole)}: {near(value, unit) if known else 'not determined'}, {span} (95 %)"
         line = f"M{number(x)},{number(y(float(low[k])))}V{number(y(float(high[k])))}"
         parts = [element("path", d=line, class_="casing"), element("path", d=line, class_="whisker")]
         if known:
-            points.append((x, y(value)))
+            curves.setdefault(group, []).append((x, y(value)))
             parts.append(element("circle", cx=x, cy=y(value), r=4.0 if slot > 12 else 2.0, class_="kept"))
-        label = shortened(name, max(slot * 1.6, 40.0), 11.5)
-        half = text_width(label, 11.5) / 2
-        if max(x - half, 2.0) > free:
-            start = max(x - half, 2.0)
-            parts.append(element("text", text=label, x=start, y=bottom + 17, class_="tick"))
-            free = start + 2 * half + 8
-        marks.append(
-            mark(*parts, at=(x, y(value) if known else (y(float(low[k])) + y(float(high[k]))) / 2), label=text)
-        )
-    curve = [element("path", d=polyline(points), class_="curve k0")] if joined and len(points) > 1 else []
-    body = [left_axis(y, left, clean(unit), write, right=right), *curve, *marks]
+        middle = y(value) if known else (y(float(low[k])) + y(float(high[k]))) / 2
+        marks.append(mark(*parts, at=(x, middle), label=text))
+    lines = [
+        element("path", d=polyline(own), class_=f"curve k{(kinds.index(group) if kinds else 0) % 4}")
+        for group, own in curves.items()
+        if joined and len(own) > 1
+    ]
+    body = [left_axis(y, left, clean(unit), write, right=right), *lines, *marks]
+    if kinds:
+        last = [(own[-1][1], group, "", f"t{kinds.index(group) % 4}") for group, own in curves.items()]
+        body.append(end_labels(last, right, top, bottom, width - right))
     known_values = [float(value) for value in values if math.isfinite(value)]
     many = f"{len(names):,} value{'s' * (len(names) > 1)}"
     ends_words = (
         f" from {near(min(known_values))} to {near(max(known_values), unit)}" if known_values else ", none determined"
     )
     about = f"{many}{ends_words}, each with its 95 % interval."
-    return build_figure(*body, title=title, description=about, width=width, height=height, kind="intervals", reach=40)
+    return build_figure(*body, title=title, description=about, width=width, height=height, kind="intervals", reach=200)
+
+
+def _axis_names(names: Sequence[str], left: float, slot: float, bottom: float) -> str:
+    """Names below the axis, those that would touch left out."""
+    parts, free = [], -1e9
+    for k, name in enumerate(names):
+        label = shortened(name, max(slot * 1.6, 40.0), 11.5)
+        half = text_width(label, 11.5) / 2
+        start = max(left + slot * (k + 0.5) - half, 2.0)
+        if start > free:
+            parts.append(element("text", text=label, x=start, y=bottom + 17, class_="tick"))
+            free = start + 2 * half + 8
+    return "".join(parts)

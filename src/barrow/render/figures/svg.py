@@ -30,6 +30,13 @@ _BLANKS = re.compile(r"\s+")
 _WIDTHS = {0.30: "ijlI|!.,:;'`", 0.40: 'ftr()[]{}/\\-" ', 0.62: "abdeghknopqsuvxyzc0123456789_L", 0.92: "mwMW@%—…"}
 _WIDTH = {letter: width for width, letters in _WIDTHS.items() for letter in letters}
 _ROW = 21.0
+_SIXTY, _HOURS, _TURN = (5, 10, 15, 30, 60, 120, 180, 360, 720, 1440), (1, 2, 3, 6, 12, 24), (5, 10, 15, 30, 45, 90)
+_STEPS = {
+    **dict.fromkeys(("s", "min", "minutes", "seconds"), _SIXTY),
+    **dict.fromkeys(("h", "hour", "hours"), _HOURS),
+    **dict.fromkeys(("°", "degrees"), _TURN),
+}
+"""Steps that people count such units in: minutes tick at 0, 30, 60."""
 _SHADES = {1: (3,), 2: (2, 5), 3: (1, 3, 5), 4: (1, 2, 4, 5), 5: (1, 2, 3, 4, 5)}
 
 
@@ -128,6 +135,7 @@ class AxisScale:
     high: float
     start: float
     end: float
+    unit: str = ""
 
     def __call__(self, value: float) -> float:
         """The position of a number."""
@@ -146,7 +154,8 @@ class AxisScale:
             return [self.low]
         raw = (self.high - self.low) / count
         base = 10.0 ** math.floor(math.log10(raw))
-        step = next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= raw * 0.999)
+        own = [step for step in _STEPS.get(self.unit, ()) if 0.75 * raw <= step <= 4 * raw]
+        step = own[0] if own else next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= raw * 0.999)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
         return [k * step for k in range(first, last + 1)]
 

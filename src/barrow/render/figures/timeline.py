@@ -79,7 +79,7 @@ def timeline(
     right = width - 12.0
     slot = (right - left) / max(len(steps) + 0.6, 4.0)
     points = [f"M{number(left)},{number(bottom)}"]
-    marks, free = [], -1e9
+    marks, free, last = [], -1e9, ""
     for k, step in enumerate(steps):
         x, level = left + slot * (k + 0.35), y(totals[k + 1])
         points.append(f"H{number(x)}V{number(level)}")
@@ -89,7 +89,9 @@ def timeline(
         half = text_width(day, 11.5) / 2
         if max(x - half, 2) > free:
             start = max(x - half, 2.0)
-            parts.append(element("text", text=day, x=start, y=bottom + 17, class_="tick"))
+            if day != last:  # a day is written once, below its first release
+                parts.append(element("text", text=day, x=start, y=bottom + 17, class_="tick"))
+                last = day
             name = shortened(step.label, max(slot - 12, 0)) if slot > 46 else ""
             below = level + 15 < bottom - 4
             parts.append(element("text", text=name, x=x + 8, y=level + (16 if below else -8)))

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from barrow.questions.answer import number
 from barrow.questions.merging import REGIONS
 from barrow.questions.statement import HistogramFacts
 from barrow.questions.value_tables import Bounds, Rows
 from barrow.render.figures import between, near
-from barrow.render.figures.map import place_name
+from barrow.render.figures.cities import place_names
+from barrow.render.figures.geography import cell_reach
 from barrow.render.report.page import MOST_ROWS, ReportTable
+from barrow.spaces import Space
+from barrow.spaces.augmented import base_space
+from barrow.spaces.shapes import cell_places
 from barrow.study.outputs import csv_text
 
 STANDS = (
@@ -39,20 +45,20 @@ def sure_items(facts: HistogramFacts, unit: str, bounds: Bounds) -> list[str]:
     return texts
 
 
-def region_table(tables: Mapping[str, Rows]) -> ReportTable | None:
+def region_table(tables: Mapping[str, Rows], space: Space | None = None) -> ReportTable | None:
     """The regions that stand out, where any is more than one item."""
-    rows, values = tables.get(REGIONS, []), tables["values"]
+    rows = tables.get(REGIONS, [])
     if not any(number(row, "items") > 1 for row in rows):
         return None
     placed = "lat" in rows[0] and "lon" in rows[0]
-    digits = place_digits(values) if placed else 1
     shown = []
-    for row in rows[:MOST_ROWS]:
-        name = f"round {place_name(number(row, 'lat'), number(row, 'lon'), digits)}" if placed else str(row["name"])
+    names = placed_names(rows[:MOST_ROWS], space) if placed else [str(row["name"]) for row in rows[:MOST_ROWS]]
+    for row, where in zip(rows[:MOST_ROWS], names, strict=True):
+        name = f"around {where}" if placed and row["items"] != 1 else where
         ends = between(number(row, "low_95"), number(row, "high_95"), "%", zeros=True)
         shown.append([name, f"{row['items']:,}", near(number(row, "share"), "%", digits=3, zeros=True), ends])
     return ReportTable(
-        ["region", "places" if placed else "items", "share", "95 %, all at once"],
+        ["region", "cells" if placed else "items", "share", "95 %, all at once"],
         shown,
         numeric=(1, 2, 3),
         caption="Regions that stand out of the noise",
@@ -62,7 +68,13 @@ def region_table(tables: Mapping[str, Rows]) -> ReportTable | None:
     )
 
 
-def place_digits(rows: Rows) -> int:
-    """Decimals that tell places of one map apart."""
-    size = max(abs(number(rows[0], name) - number(rows[-1], name)) for name in ("lat", "lon"))
-    return 1 if size >= 40 else 2 if size >= 4 else 3
+def placed_names(rows: Rows, space: Space | None) -> list[str]:
+    """What rows with coordinates are called; rows of what is outside keep their own names."""
+    inside = [k for k, row in enumerate(rows) if row.get("lat") is not None]
+    lat, lon = (np.array([number(rows[k], name) for k in inside]) for name in ("lat", "lon"))
+    where = None if space is None else cell_places(base_space(space))
+    reach = 10.0 if where is None else cell_reach(where)
+    names = [str(row.get("item", row.get("output", row.get("name", "")))) for row in rows]
+    for k, name in zip(inside, place_names(lat, lon, reach) if inside else [], strict=True):
+        names[k] = name
+    return names

@@ -27,6 +27,8 @@ _SHORT, _WHOLE = 12, 20
 """Of a table so many rows are shown at once; all of them where there are few."""
 _LONG = 18
 """Words of more letters may be broken anywhere."""
+_WIDE = 500
+"""Figures of less than so many pixels stand side by side."""
 _MANY = 4
 """A table of more columns may be scrolled sideways."""
 _FIXED, _TO = "\u00a0", "\u00a0to\u00a0"
@@ -124,6 +126,15 @@ class Learnt:
 class Section:
     """One answer: what it is, its pictures, its values, and how sure they are.
 
+    Args:
+        title: The heading, where there are several answers.
+        text: Sentences before the pictures.
+        pictures: The pictures; several of one size stand side by side.
+        sentence: One sentence below them: how far off this is.
+        certainty: More about how sure the values are.
+        regions: What stands out together.
+        table: The values.
+
     >>> Section("The map", ["Shares of visits."]).title
     'The map'
     """
@@ -134,6 +145,7 @@ class Section:
     table: ReportTable | None = None
     certainty: Sequence[str] = ()
     regions: ReportTable | None = None
+    sentence: str = ""
 
     def __post_init__(self) -> None:
         """Texts as tuples."""
@@ -148,9 +160,8 @@ class ReportPage:
 
     Args:
         title: The heading.
-        lead: One or two sentences below it.
+        lead: One or two sentences below it: what this is about.
         kicker: A few words above it.
-        chips: Short facts.
         glance: Questions that a member of the public asks, with their answers.
         answers: What was released.
         learnt: What anyone can learn about one person, for each promise and in the worst case.
@@ -163,7 +174,8 @@ class ReportPage:
         warnings: What must not be overlooked.
         technical: The technical statement, in paragraphs.
         parameters: Every parameter with its value.
-        commands: What to type to verify.
+        commands: What to type next.
+        commands_title: What that is for.
 
     >>> ReportPage("Where people went", "The share of visits near each place.").title
     'Where people went'
@@ -172,7 +184,6 @@ class ReportPage:
     title: str
     lead: str = ""
     kicker: str = "Privacy-preserving release"
-    chips: Sequence[str] = ()
     glance: Sequence[tuple[str, str]] = ()
     answers: Sequence[Section] = ()
     learnt: Sequence[Learnt] = ()
@@ -186,10 +197,11 @@ class ReportPage:
     technical: Sequence[str] = ()
     parameters: Sequence[tuple[str, str]] = ()
     commands: Sequence[str] = ()
+    commands_title: str = "How to verify this"
 
     def __post_init__(self) -> None:
         """Sequences as tuples of texts."""
-        for name in ("chips", "accuracy_text", "budget_text", "warnings", "technical", "commands"):
+        for name in ("accuracy_text", "budget_text", "warnings", "technical", "commands"):
             object.__setattr__(self, name, _texts(getattr(self, name)))
         for name in ("glance", "parameters"):
             object.__setattr__(self, name, _pairs(getattr(self, name)))
@@ -204,10 +216,11 @@ def report_html(report: ReportPage) -> str:
     >>> "<h1" in page, "<b>they are noisy</b>" in page, "default-src 'none'" in page
     (True, True, True)
     """
+    several = len(report.answers)
     sections = [
-        _glance(report),
-        *(_answer(answer, k, len(report.answers)) for k, answer in enumerate(report.answers)),
+        *(_answer(answer, k, several) for k, answer in enumerate(report.answers)),
         _learnt(report),
+        *(_values(answer, k, several) for k, answer in enumerate(report.answers)),
         _accuracy(report),
         _budget(report),
         _technical(report),
@@ -250,10 +263,8 @@ def _section(key: str, title: str, *parts: str) -> str:
 def _header(report: ReportPage) -> str:
     kicker = f'<p class="dim">{_text(report.kicker)}</p>' if report.kicker else ""
     lead = f'<p class="lead" dir="auto">{_text(report.lead)}</p>' if report.lead else ""
-    chips = "".join(f'<li dir="auto">{_text(chip)}</li>' for chip in report.chips)
-    chips = f'<ul class="chips">{chips}</ul>' if chips else ""
-    warnings = "".join(f'<p class="warning" dir="auto">{_text(text)}</p>' for text in report.warnings)
-    return f'<header>{kicker}<h1 dir="auto">{_text(report.title)}</h1>{lead}{chips}{warnings}</header>'
+    warnings = "".join(f'<p class="warning" dir="auto">{_text(text)}</p>' for text in dict.fromkeys(report.warnings))
+    return f'<header>{kicker}<h1 dir="auto">{_text(report.title)}</h1>{lead}{warnings}</header>'
 
 
 def _contents(report: ReportPage) -> str:
@@ -268,21 +279,33 @@ def _contents(report: ReportPage) -> str:
 
 def _glance(report: ReportPage) -> str:
     rows = "".join(f'<dt>{_text(q)}</dt><dd dir="auto">{_text(a)}</dd>' for q, a in report.glance)
-    return _section("glance", "At a glance", f'<dl class="card">{rows}</dl>' if rows else "")
+    return f'<dl class="card">{rows}</dl>' if rows else ""
 
 
 def _answer(answer: Section, k: int, count: int) -> str:
+    """The picture and one sentence; the heading of a single answer is the page's own and is only heard."""
     key = f"answer-{k + 1}" if count > 1 else "answer"
-    sure = f"<h3>How sure is this?</h3>{_paragraphs(answer.certainty)}" if answer.certainty else ""
+    error = f'<p class="lead" dir="auto">{_text(answer.sentence)}</p>' if answer.sentence else ""
+    alone = len(answer.pictures) == 1
+    shown = _picture(answer.pictures[0], error) if alone else "".join(map(_picture, answer.pictures))
+    many = len(answer.pictures) > 1 and len({picture.figure.width for picture in answer.pictures}) == 1
+    grid = f'<div class="multiples">{shown}</div>' if many and answer.pictures[0].figure.width < _WIDE else shown
+    inner = f"{_paragraphs(answer.text)}{grid}{'' if alone else error}"
+    kind = "" if count > 1 else ' class="heard"'
+    heading = f'<h2 id="{key}"{kind} dir="auto">{_text(answer.title)}</h2>'
+    return f'<section aria-labelledby="{key}">{heading}{inner or "<p>No values are shown.</p>"}</section>'
+
+
+def _values(answer: Section, k: int, count: int) -> str:
+    """The values as tables, and how sure they are."""
+    key = f"values-{k + 1}" if count > 1 else "values"
     return _section(
         key,
-        answer.title,
-        _paragraphs(answer.text),
-        "".join(map(_picture, answer.pictures)),
-        sure,
+        f"{answer.title}: the values" if count > 1 else "The values",
+        _paragraphs(answer.certainty),
         "" if answer.regions is None else _table(answer.regions, f"{key}-regions"),
         "" if answer.table is None else _table(answer.table, key),
-    ) or _section(key, answer.title, "<p>No values are shown.</p>")
+    )
 
 
 def _learnt(report: ReportPage) -> str:
@@ -292,12 +315,12 @@ def _learnt(report: ReportPage) -> str:
         number = "Worst case" if learnt.worst else str(k + 1)
         dots = hundred(learnt.probability, title=f"{number}: 50 in 100 become at most {most} in 100")
         words = (
-            f'<p dir="auto"><b>{number}.</b> If <b>{_text(learnt.words)}</b>: of 100 undecided guessers 50 are right '
-            f"without this release, at most <b>{most}</b> with it.</p>"
+            f'<p dir="auto"><b>{number}.</b> If <b>{_text(learnt.words)}</b>: of 100 people who would otherwise toss a '
+            f"coin, 50 guess right without this release, at most <b>{most}</b> with it.</p>"
         )
         cards.append(f"<div>{words}{dots.svg}</div>")
     text = f'<div class="learnt">{"".join(cards)}</div>' if cards else ""
-    return _section("learnt", "What anyone can learn about one person", text, _maybe(report.belief))
+    return _section("learnt", "What anyone can learn about one person", _glance(report), text, _maybe(report.belief))
 
 
 def _accuracy(report: ReportPage) -> str:
@@ -316,22 +339,30 @@ def _technical(report: ReportPage) -> str:
         for name, value in report.parameters
     )
     table = f'<div class="scroll"><table class="parameters"><tbody>{rows}</tbody></table></div>' if rows else ""
+    folded = (
+        f"<details><summary>Every parameter: {len(report.parameters):,} rows</summary>{table}</details>" if rows else ""
+    )
     lines = "\n".join(escape(lawful(line)) for line in report.commands)
-    commands = f'<h3>How to verify this</h3><pre tabindex="0"><code>{lines}</code></pre>' if lines else ""
-    return _section("technical", "Technical statement", _paragraphs(report.technical), table, commands)
+    commands = f'<h3>{_text(report.commands_title)}</h3><pre tabindex="0"><code>{lines}</code></pre>' if lines else ""
+    name = "Technical statement" if report.technical or rows else "Next"
+    return _section("technical", name, _paragraphs(report.technical), commands, folded)
 
 
 def _maybe(picture: Picture | None) -> str:
     return "" if picture is None else _picture(picture)
 
 
-def _picture(picture: Picture) -> str:
-    """A figure; on a narrow screen its own drawing, or a box to scroll in: texts keep their size either way."""
+def _picture(picture: Picture, sentence: str = "") -> str:
+    """A figure and what is said of it; on a narrow screen its own drawing, or a box to scroll in.
+
+    Texts keep their size either way. What stands among others as small is drawn once.
+    """
     caption = f'<figcaption dir="auto">{_text(picture.caption)}</figcaption>' if picture.caption else ""
     if picture.narrow is None:
-        return f'<figure><div class="scroll keep">{picture.figure.svg}</div>{caption}</figure>'
+        kept = "scroll keep" if picture.figure.width > _WIDE else "small"
+        return f'<figure><div class="{kept}">{picture.figure.svg}</div>{sentence}{caption}</figure>'
     wide, narrow = f'<div class="wide">{picture.figure.svg}</div>', f'<div class="narrow">{picture.narrow.svg}</div>'
-    return f"<figure>{wide}{narrow}{caption}</figure>"
+    return f"<figure>{wide}{narrow}{sentence}{caption}</figure>"
 
 
 def _table(table: ReportTable, key: str) -> str:

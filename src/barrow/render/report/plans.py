@@ -31,7 +31,6 @@ def plan_report(plans: Sequence[Answer], *, dataset: str | None = None) -> Repor
         f"{dataset}: {title}" if dataset else f"Plan: {title}",
         f"What releases about {plans[0].terms.users:,} people would give and cost.",
         kicker="Plan: no private value was read, and nothing was spent",
-        chips=[f"{plans[0].terms.users:,} people", f"model: {plans[0].terms.model.value}"],
         answers=[_planned(plan) for plan in plans],
         learnt=_learnt(plans),
         belief=belief,
@@ -39,6 +38,7 @@ def plan_report(plans: Sequence[Answer], *, dataset: str | None = None) -> Repor
         accuracy_text=texts,
         warnings=[text for plan in plans for text in warnings(plan)],
         commands=["barrow release"],
+        commands_title="What to type next",
     )
 
 
@@ -75,7 +75,7 @@ def _planned(plan: Answer) -> Section:
     return Section(
         plan.question.label,
         [f"{plan.description[:1].upper()}{plan.description[1:]}.", *([error] if error else [])],
-        table=ReportTable(["", "plan"], rows, caption="The plan in full"),
+        table=ReportTable(["about", "what is planned"], rows, caption="The plan in full"),
     )
 
 
@@ -102,6 +102,7 @@ def comparison_report(results: Sequence[tuple[str, Comparison]], *, dataset: str
         answers=[_compared(name, one) for name, one in results],
         warnings=[text for _, one in results for text in one.warnings()],
         commands=["barrow plan"],
+        commands_title="What to type next",
     )
 
 
@@ -137,7 +138,6 @@ def ledger_report(shown: Overview, *, ledger: str = "") -> ReportPage:
         f"{shown.budget.dataset}: the privacy budget",
         shown.title,
         kicker="Ledger",
-        chips=[f"{len(shown.lines)} releases", f"head {shown.head}"[:40]],
         **ledger_parts(shown),
         commands=[f"barrow ledger verify {ledger or 'FILE'}"],
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
@@ -17,9 +16,8 @@ import numpy as np
 from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import exact
-from barrow.promises import Scope, Window, event_from_json, guarantee_from_json, odds_upper, percent_up
+from barrow.promises import Scope, Window, event_from_json, guarantee_from_json, odds_upper
 from barrow.questions import Answer
-from barrow.questions.answer import number
 from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
 from barrow.questions.plan_text import warnings
@@ -35,18 +33,18 @@ from barrow.questions.value_tables import (
     values_of,
 )
 from barrow.render.figures import Figure, at_most, bars, between, near
-from barrow.render.figures.map import place_name
+from barrow.render.figures.readings import Readings
 from barrow.render.item_figures import table_names
 from barrow.render.promises import Change, belief_figure
 from barrow.render.released import values_figure
 from barrow.render.report.accuracy import accuracy_of
-from barrow.render.report.merged import STANDS, place_digits, region_table, sure_items
+from barrow.render.report.headings import Released, error_sentence, glance, lead_of, own_intervals, title_of
+from barrow.render.report.merged import STANDS, placed_names, region_table, sure_items
 from barrow.render.report.page import MOST_ROWS, Learnt, Picture, ReportPage, ReportTable, Section, report_html
-from barrow.render.report.series import Part, parts_of, series_section, together
+from barrow.render.report.series import Part, common_scale, parts_of, series_section, together
 from barrow.spaces import Space
 from barrow.study.outputs import csv_text
 from barrow.study.prose import kind_of, statement_text
-from barrow.study.statement import space_of
 
 WIDE, NARROW = 720, 360
 _MOST = 250_000
@@ -54,39 +52,6 @@ _MOST = 250_000
 _MANY = 30_000
 """Beyond so many values a map is drawn once: twice would double the page."""
 _FRACTION = re.compile(r"-?\d{9,}/\d+|-?\d+/\d{9,}")
-_MODELS = {
-    "central": "Whoever held them before: the noise was added centrally. Only what this page says was published.",
-    "aggregated": "Nobody alone: each person's answer was rounded and cut into shares before it left, and several "
-    "aggregators added up their shares; all of them together could have seen it.",
-    "shuffle": "Nobody: each person's reports were randomised before they left, and mixed with those of all others.",
-    "local": "Nobody: each person's report was randomised before it left.",
-}
-
-
-@dataclass(frozen=True, eq=False)
-class Released:
-    """One release as a report needs it; everything in it is public.
-
-    Attributes:
-        statement: The statement.
-        tables: The tables of values.
-        space: The space, where it is known.
-        plan: The plan, where it is known.
-        folder: Where the files are, for the commands that verify them.
-    """
-
-    statement: Statement
-    tables: Mapping[str, Rows]
-    space: Space | None = None
-    plan: Answer | None = None
-    folder: str = ""
-
-    @property
-    def where(self) -> Space | None:
-        """The space, from wherever it is known."""
-        if self.space is not None:
-            return self.space
-        return self.plan.terms.space if self.plan is not None else space_of(self.statement)
 
 
 def release_files(statement: Statement, tables: Mapping[str, Rows], plan: Answer) -> dict[str, bytes]:
@@ -117,19 +82,12 @@ def release_report(
     first, several = releases[0].statement, len(releases) > 1
     learnt, worst = _learnt(releases)
     texts, pictures = ([], []) if several else accuracy_of(releases[0].plan, thorough=thorough)
-    title = ", ".join(dict.fromkeys(r.statement.name for r in releases)) + _periods(releases)
-    lead = (
-        f"{len(releases)} releases about {first.people:,} people; each person counts once."
-        if several
-        else kind_of(first).released(first)
-    )
     spent = "" if several else "" if first.ledger is None else f" (entry {first.ledger.entry} of the ledger)"
     return ReportPage(
-        f"{first.dataset}: {title}" if first.dataset else title,
-        lead,
-        kicker=f"Privacy-preserving release · {first.library}",
-        chips=_chips(releases),
-        glance=_glance(releases, learnt, worst),
+        title_of(releases),
+        lead_of(releases),
+        kicker=" · ".join(["Privacy-preserving release", *_kicker(first, several), first.library]),
+        glance=glance(releases, learnt),
         answers=_sections(releases, several, outline),
         learnt=learnt,
         belief=None if several else _belief(first, worst),
@@ -141,7 +99,7 @@ def release_report(
             **more,
         },
         warnings=[w for r in releases for w in _warnings(r)],
-        technical=[line for r in releases for line in _technical(r)],
+        technical=_technical(releases),
         parameters=[pair for r in releases for pair in _parameters(r, several)],
         commands=_commands(releases),
     )
@@ -154,27 +112,9 @@ def _commands(releases: Sequence[Released]) -> list[str]:
     return here + [line for folder in folders for line in (f"barrow verify {folder}", f"barrow explain {folder}")]
 
 
-def _chips(releases: Sequence[Released]) -> list[str]:
-    first = releases[0].statement
-    chips = [f"data set: {first.dataset}"] if first.dataset else []
-    chips.append(f"{first.people:,} people")
-    if len(releases) == 1:
-        chips += [text for text in (_error_text(releases[0]),) if text]
-        chips += [] if first.ledger is None else [f"ledger entry {first.ledger.entry}"]
-    return chips
-
-
-def _own_intervals(released: Released) -> bool:
-    """Whether every value was read off others, with an interval of its own."""
-    rows, facts = released.tables["values"], released.statement.answer
-    return bool(rows) and "low_95" in rows[0] and facts.histogram is None and facts.frequency is None
-
-
-def _error_text(released: Released) -> str:
-    """How accurate it is, in a few words; rounded up."""
-    if _own_intervals(released):
-        return "each value with its own 95 % interval"
-    return kind_of(released.statement).accuracy(released.statement)
+def _kicker(first: Statement, several: bool) -> list[str]:
+    entry = [] if several or first.ledger is None else [f"ledger entry {first.ledger.entry}"]
+    return [*([f"data set {first.dataset}"] if first.dataset else []), *entry]
 
 
 def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
@@ -224,97 +164,57 @@ def _added(a: float, b: float) -> float:
     return b if a == 0.0 else math.nextafter(a + b, math.inf)
 
 
-def _glance(releases: Sequence[Released], learnt: Sequence[Learnt], worst: float) -> list[tuple[str, str]]:
-    first = releases[0].statement
-    most = percent_up(learnt[-1].probability)
-    this = "all of this" if len(releases) > 1 else "this release"
-    if worst <= 1.5:
-        result = f"Hardly. From {this} a 50 % guess can become at most **{most}**, whatever that person did"
-    elif worst <= 5:
-        result = f"Partly. If everything about a person had been different, a 50 % guess can become at most **{most}**"
-    else:
-        result = "Whether everything about a person had been different is **not hidden**"
-    delta = max(r.statement.delta for r in releases)
-    extra = f"; δ = {at_most(delta)} comes on top of it" if delta else ""
-    rows = [
-        ("Can anyone find out what one person did?", f"{result}, even for who knows everybody else's data{extra}."),
-    ]
-    small = [entry for entry in learnt if not entry.worst]
-    if small:
-        texts = " ".join(f"If {e.words}: at most **{percent_up(e.probability)}**." for e in small)
-        rows.append(("Are smaller changes hidden better?", texts))
-    elif first.alpha is not None:
-        rows.append(("Are smaller changes hidden better?", "Yes: the closer two lives are, the harder to tell apart."))
-    common = [text for text in first.not_hidden if all(text in r.statement.not_hidden for r in releases)]
-    read = [f"which periods are read: {_periods(releases)[2:]}"] if len(releases) > 1 and _periods(releases) else []
-    hidden = "; ".join([*read, *common])
-    rows.append(("What is not hidden?", f"{_cap(hidden)}."))
-    rows.append(("Who saw the raw data?", _MODELS[first.model.value]))
-    exact_text = [text for r in releases if (text := _error_text(r))]
-    sure = f": {exact_text[0]}" if len(releases) == 1 and exact_text else ""
-    rows.append(("Are the numbers exact?", f"No. Noise was added on purpose{sure}."))
-    return rows
-
-
 def _sections(releases: Sequence[Released], several: bool, outline: Any) -> list[Section]:
     """A section for each release; for each question where there are several periods or groups of it."""
     results, by_name = [], dict[str, list[Released]]()
     for released in releases:
         by_name.setdefault(released.statement.name, []).append(released)
-    for name, same in by_name.items():
+    for same in by_name.values():
         parts = [part for released in same for part in parts_of(released.statement, released.tables)]
-        if len(parts) == len(same) == 1 or (len(parts) == len(same) and any(not _reads(r) for r in same)):
+        if len(parts) == len(same) == 1 or (len(parts) == len(same) and any(not r.reads for r in same)):
             results += [_answer(released, several, outline) for released in same]
             continue
-        where = same[0].where
+        where, scale = same[0].where, common_scale(parts)
 
-        def draw(part: Part, width: int, where: Space | None = where) -> Figure:
-            return values_figure(part.statement, part.tables, where, title=part.name, width=width, outline=outline)
+        def draw(part: Part, width: int, where: Space | None = where, scale: Readings | None = scale) -> Figure:
+            style = {"title": part.name, "width": width, "outline": outline, "scale": scale}
+            return values_figure(part.statement, part.tables, where, **style)
 
         in_time = len(parts) == len(same)
-        text = [kind_of(same[0].statement).released(same[0].statement)] if several else []
-        results.append(series_section(_cap(name) if several else "The answer", parts, draw, in_time=in_time, text=text))
+        title = _heading(same[0]) if len(by_name) > 1 else "The answer"
+        results.append(series_section(title, parts, draw, in_time=in_time, sentence=error_sentence(same[0])))
     return results
 
 
-def _periods(releases: Sequence[Released]) -> str:
-    """The periods of all releases, in one piece; nothing where one of them reads everything."""
-    reads = [_reads(released) for released in releases]
-    if not all(reads):
-        return ""
-    periods = {period for text in reads for period in Window.parse(text).periods}
-    return f", {Window(tuple(periods)).text}" if len({period.unit for period in periods}) == 1 else ""
-
-
-def _reads(released: Released) -> str:
-    about = released.statement.answer.about
-    return "" if about is None else about.reads
+def _heading(released: Released) -> str:
+    return released.statement.title or _cap(released.statement.name.replace("_", " ")) + released.by
 
 
 def _answer(released: Released, several: bool, outline: Any) -> Section:
     statement, rows = released.statement, counted_rows(released.tables["values"])
-    kind = kind_of(statement)
 
     def draw(width: int) -> Any:
         return values_figure(statement, released.tables, released.where, width=width, outline=outline)
 
     bounds = bounds_of(statement.answer, released.tables)
-    title = statement.name if several else "The answer"
-    text = [kind.released(statement)] if several else []
+    title = _heading(released) if several else "The answer"
+    text = [f"{_cap(statement.released)}."] if several else []
+    sentence = error_sentence(released)
     table = _table(released, rows, bounds)
     if len(rows) > _MOST:
         much = f"There are {len(rows):,} values, too many to draw: the table has the largest."
-        return Section(_cap(title), [*text, much], table=table, certainty=_sure(released, bounds))
+        return Section(title, [*text, much], table=table, certainty=_sure(released, bounds), sentence=sentence)
     if not any(row.get("determined", True) for row in rows):
-        return Section(_cap(title), [*text, "The noise leaves no value determined."], table=table)
+        return Section(title, [*text, "The noise leaves no value determined."], table=table)
     wide = draw(WIDE)
     narrow = draw(NARROW) if len(rows) <= _MANY else None
     caption = wide.description
     if bounds.low is not None and bounds.regions is None and len(rows) > 1:
-        caption += " Places two or more shades apart differ by more than the noise." if "map" in wide.svg[:400] else ""
+        shades = " Cells whose shades differ by two steps really differ; one step may be noise."
+        caption += shades if "map" in wide.svg[:400] else ""
     pictures = [Picture(wide, caption, narrow)]
-    regions = region_table(released.tables) if REGIONS in released.tables else None
-    return Section(_cap(title), text, pictures, table, _sure(released, bounds), regions)
+    regions = region_table(released.tables, released.where) if REGIONS in released.tables else None
+    return Section(title, text, pictures, table, _sure(released, bounds), regions, sentence)
 
 
 def _sure(released: Released, bounds: Bounds) -> list[str]:
@@ -328,7 +228,7 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
         texts += quantile_words(released.tables.get("quantiles", []))
     elif facts.frequency is not None and bounds.low is not None:
         texts.append(f"{STANDS} Variances are estimated from the reports, so this is about right, and not proved.")
-    elif _own_intervals(released):
+    elif own_intervals(released):
         many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
         texts.append(f"{many} with probability 95 %: worked out from the noisy values that were released.")
     elif facts.half_width_95 is not None:
@@ -344,10 +244,11 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
 def _table(released: Released, rows: Rows, bounds: Bounds) -> ReportTable:
     facts = released.statement.answer
     unit = unit_of(facts, rows, kind_of(released.statement).traits.of_shares)
-    values, names = values_of(rows), _names(released, rows)
-    order = np.argsort(-values, kind="stable")[:MOST_ROWS].tolist() if len(rows) > 24 else range(len(rows))
+    values = values_of(rows)
+    order = np.argsort(-values, kind="stable")[:MOST_ROWS].tolist() if len(rows) > 24 else list(range(len(rows)))
     digits = 12 if unit == "reports" else 4
     limits = facts.histogram is not None or facts.frequency is not None
+    names = dict(zip(order, _names(released, rows, order), strict=True))
     shown = []
     for i in order:
         known = math.isfinite(values[i])
@@ -374,15 +275,17 @@ def _ends(low: float, high: float, unit: str, limits: bool) -> str:
     return f"at most {at_most(high, unit)}" if limits and low <= 0.0 else between(low, high, unit, zeros=True)
 
 
-def _names(released: Released, rows: Rows) -> list[str]:
-    """What each value is, as the picture calls it: places by their coordinates, cells by their ends."""
+def _names(released: Released, rows: Rows, order: Sequence[int]) -> list[str]:
+    """What some values are, as the picture calls them: places by the nearest city, cells by their ends."""
     if "lat" in rows[0] and "lon" in rows[0]:
-        return [place_name(number(row, "lat"), number(row, "lon"), place_digits(rows)) for row in rows]
+        return placed_names([rows[i] for i in order], released.where)
     where = released.where
     inner = None if where is None else where.records_space
     if inner is not None and "item" in rows[0] and inner.size == len(rows):
-        return list(table_names(inner))
-    return names_of(rows)
+        every = table_names(inner)
+        return [every[i] for i in order]
+    every = names_of(rows)
+    return [every[i] for i in order]
 
 
 def _belief(statement: Statement, worst: float) -> Picture | None:
@@ -448,8 +351,19 @@ def _warnings(released: Released) -> list[str]:
     return [*texts, *([] if plan is None else [text for text in warnings(plan) if text not in texts])]
 
 
-def _technical(released: Released) -> list[str]:
-    return [" ".join(text.split()) for text in _paragraphs(statement_text(released.statement))]
+def _technical(releases: Sequence[Released]) -> list[str]:
+    """The statements in words; of several what they have in common once, and then what each has alone."""
+    told = [[" ".join(text.split()) for text in _paragraphs(statement_text(r.statement))] for r in releases]
+    common = [line for line in told[0] if all(line in other for other in told)]
+    if len(told) == 1:
+        return common
+    own = [
+        f"- {r.statement.name}{f', {r.reads}' if r.reads else ''}: {line}"
+        for r, lines in zip(releases, told, strict=True)
+        for line in lines
+        if line not in common and line.startswith("Releases about")
+    ]
+    return [*common, *own, "Each folder holds its whole statement in words, statement.txt."]
 
 
 def _paragraphs(text: str) -> list[str]:

@@ -8,20 +8,24 @@ from dataclasses import dataclass
 from fractions import Fraction
 from heapq import nlargest
 from itertools import combinations
+from typing import Any
 
 from msgspec import structs
 
+from barrow.errors import ParameterError
 from barrow.numerics.exact import between, near
 from barrow.promises import Scope, Window, exposure
 from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows, bounds_of, unit_of, values_of
 from barrow.render.figures import Figure, intervals
+from barrow.render.figures.readings import Readings
+from barrow.render.released import readings_of
 from barrow.render.report.page import MOST_ROWS, Picture, ReportTable, Section
 from barrow.study import Release
 from barrow.study.outputs import csv_text
 from barrow.study.prose import kind_of
 
-WIDE, NARROW = 720, 360
+WIDE, NARROW, SMALL = 720, 360, 240
 GROUP, PERIOD = "group", "period"
 _MOST_MULTIPLES = 60
 _MOST_PAIRS = 12
@@ -37,11 +41,15 @@ class Part:
         name: The period, the group, or both.
         statement: The statement as far as it is about this part.
         tables: The tables of this part alone.
+        group: The group; empty for everybody.
+        period: The period; empty for all records.
     """
 
     name: str
     statement: Statement
     tables: Mapping[str, Rows]
+    group: str = ""
+    period: str = ""
 
 
 def parts_of(statement: Statement, tables: Mapping[str, Rows]) -> list[Part]:
@@ -53,12 +61,12 @@ def parts_of(statement: Statement, tables: Mapping[str, Rows]) -> list[Part]:
     if about is None:
         return [Part(statement.name, statement, tables)]
     if not about.groups:
-        return [Part(about.reads, statement, tables)]
+        return [Part(about.reads, statement, tables, period=about.reads)]
     results = []
     for facts in about.groups:
         told = structs.replace(statement, answer=facts.answer, people=facts.people, error=facts.error)
         name = f"{facts.group}, {about.reads}" if about.reads else facts.group
-        results.append(Part(name, told, _own(tables, facts.group)))
+        results.append(Part(name, told, _own(tables, facts.group), facts.group, about.reads))
     return results
 
 
@@ -66,6 +74,16 @@ def _own(tables: Mapping[str, Rows], label: str) -> dict[str, Rows]:
     """The rows of one group, without its name; tables about all groups are left out."""
     own = {name: [_without(row) for row in rows if row.get(GROUP) == label] for name, rows in tables.items()}
     return {name: rows for name, rows in own.items() if rows}
+
+
+def common_scale(parts: Sequence[Part]) -> Readings | None:
+    """What pictures of all parts share: none where they have no values alike."""
+    try:
+        known = [part for part in parts if any(row.get("determined", True) for row in part.tables["values"])]
+        every = [readings_of(part.statement, part.tables) for part in known]
+    except ParameterError:
+        return None  # one of them has nothing to draw, and says so itself
+    return Readings.together(every) if len({one.unit for one in every}) == 1 else None
 
 
 def _without(row: Mapping[str, object]) -> dict[str, object]:
@@ -98,20 +116,24 @@ def _added(a: float, b: float) -> float:
 
 
 def series_section(
-    title: str, parts: Sequence[Part], draw: Callable[[Part, int], Figure], *, in_time: bool, text: Sequence[str] = ()
+    title: str, parts: Sequence[Part], draw: Callable[[Part, int], Figure], *, in_time: bool, sentence: str = ""
 ) -> Section:
     """Several parts of one answer: a line or points with intervals where each has one value, else small multiples."""
     single = all(len(part.tables["values"]) == 1 for part in parts)
     if single and all(bounds_of(part.statement.answer, part.tables).low is not None for part in parts):
-        return _of_numbers(title, parts, in_time, text)
+        return _of_numbers(title, parts, in_time, sentence)
     known = [part for part in parts if any(row.get("determined", True) for row in part.tables["values"])]
-    pictures = [Picture(draw(part, NARROW), part.name, draw(part, NARROW)) for part in known[:_MOST_MULTIPLES]]
+    lost = [part.name for part in parts if part not in known]
+    # A row for each group, its periods side by side.
+    ranks = {group: k for k, group in enumerate(dict.fromkeys(part.group for part in parts))}
+    ordered = sorted(known, key=lambda part: ranks[part.group])
+    pictures = [Picture(draw(part, SMALL), part.name) for part in ordered[:_MOST_MULTIPLES]]
     more = len(known) - len(pictures)
     left = [f"{more:,} more are in the tables."] if more else []
-    lost = [part.name for part in parts if part not in known]
     left += [f"Not determined, because nobody's records may be in them: {', '.join(lost)}."] if lost else []
-    note = "Each picture has its own scale: read the numbers where you compare."
-    return Section(title, [*text, note, *left], pictures, _whole_table(parts))
+    return Section(
+        title, left, pictures, _whole_table(parts), sentence=f"{sentence} All pictures have one scale.".strip()
+    )
 
 
 def series_figure(releases: Sequence[Release], width: int = WIDE) -> Figure | None:
@@ -122,10 +144,10 @@ def series_figure(releases: Sequence[Release], width: int = WIDE) -> Figure | No
         return None
     in_time = len(parts) == len(releases)
     ordered = sorted(parts, key=lambda part: part.name) if in_time else parts
-    return _of_numbers("", ordered, in_time, ()).pictures[0].figure
+    return _of_numbers("", ordered, in_time, "").pictures[0].figure
 
 
-def _of_numbers(title: str, parts: Sequence[Part], in_time: bool, text: Sequence[str]) -> Section:
+def _of_numbers(title: str, parts: Sequence[Part], in_time: bool, error: str) -> Section:
     facts = parts[0].statement.answer
     unit = unit_of(facts, parts[0].tables["values"], kind_of(parts[0].statement).traits.of_shares)
     values = [float(values_of(part.tables["values"])[0]) for part in parts]
@@ -134,17 +156,25 @@ def _of_numbers(title: str, parts: Sequence[Part], in_time: bool, text: Sequence
     high = [float(one.high[0]) for one in bounds if one.high is not None]
     names = [part.name for part in parts]
     shown = parts[0].statement.released
+    periods, groups = {part.period for part in parts} - {""}, [part.group for part in parts]
+    lines = len(periods) > 1 and len(set(groups)) > 1
+    across = [part.period for part in parts] if lines else names
+    style: dict[str, Any] = {"unit": unit, "joined": in_time or lines, "groups": groups if lines else None}
 
     def figure(width: int) -> Figure:
-        head = shown[:1].upper() + shown[1:]
-        return intervals(names, values, low, high, unit=unit, title=head, joined=in_time, width=width)
+        return intervals(across, values, low, high, title=shown[:1].upper() + shown[1:], width=width, **style)
 
     wide = figure(WIDE)
     additive = all("half_width_95" in part.tables["values"][0] for part in parts)
     at_once = len({id(part.statement) for part in parts}) == 1 and facts.hidden_groups is not None
     sentence = differences(names, values, low, high, additive=additive, at_once=at_once)
     return Section(
-        title, text, [Picture(wide, wide.description, figure(NARROW))], _table(names, values, low, high, unit), sentence
+        title,
+        (),
+        [Picture(wide, wide.description, figure(NARROW))],
+        _table(names, values, low, high, unit),
+        sentence,
+        sentence=error,
     )
 
 
@@ -208,7 +238,7 @@ def _table(
         ]
         for name, value, a, b in zip(names, values, low, high, strict=True)
     ]
-    return ReportTable(["", "value", "95 % interval"], rows, numeric=(1, 2), total=len(rows))
+    return ReportTable(["part", "value", "95 % interval"], rows, numeric=(1, 2), total=len(rows))
 
 
 def _whole_table(parts: Sequence[Part]) -> ReportTable:

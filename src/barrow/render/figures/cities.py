@@ -1,0 +1,107 @@
+"""Names of places: how far and in which direction the nearest large city is, from the bundled list."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from io import StringIO
+
+import numpy as np
+
+from barrow.numerics.exact import near
+from barrow.numerics.places import Floats
+
+_RADIUS_KM = 6371.0088
+_FAR_KM = 3000.0
+"""Beyond so many kilometres a city says nothing: coordinates do."""
+_MANY = 2_000
+"""Places that are compared with all cities at once."""
+_WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
+
+
+@dataclass(frozen=True, eq=False)
+class Cities:
+    """Large cities of the world, the largest first."""
+
+    names: tuple[str, ...]
+    lat: Floats
+    lon: Floats
+    millions: Floats
+
+
+@cache
+def cities() -> Cities:
+    """The bundled list.
+
+    >>> cities().names[0]
+    'Tokyo'
+    """
+    text = files("barrow.render.figures").joinpath("cities.csv").read_text(encoding="utf-8")
+    rows = sorted(csv.DictReader(StringIO(text)), key=lambda row: -float(row["millions"]))
+    lat, lon, millions = (np.array([float(row[name]) for row in rows]) for name in ("lat", "lon", "millions"))
+    return Cities(tuple(row["name"] for row in rows), lat, lon, millions)
+
+
+def place_name(lat: float, lon: float, digits: int = 1) -> str:
+    """A place by its coordinates, with so many decimals.
+
+    >>> place_name(40.74, -73.99)
+    '40.7°N 74°W'
+    """
+
+    def written(degrees: float) -> str:
+        return f"{abs(round(degrees, digits)):.{digits}f}".rstrip("0").rstrip(".")
+
+    east = (lon + 180) % 360 - 180
+    return f"{written(lat)}°{'S' if lat < 0 else 'N'} {written(east)}°{'W' if east < 0 else 'E'}"
+
+
+def place_digits(lat: Floats, lon: Floats) -> int:
+    """Decimals that tell places of one map apart: the smaller the map, the more."""
+    size = max(float(np.ptp(lat)), float(np.ptp(lon)))
+    return 1 if size >= 40 else 2 if size >= 4 else 3
+
+
+def place_names(lat: Floats, lon: Floats, reach: float = 0.0) -> list[str]:
+    """What places are called: the nearest large city, with distance and direction; coordinates where that is not one.
+
+    Args:
+        lat: Latitudes.
+        lon: Longitudes.
+        reach: So many kilometres from a city a place is still called by its name alone.
+
+    >>> place_names(np.array([48.86, 48.86, -50.0]), np.array([2.35, 2.5, -120.0]), reach=5)
+    ['Paris', '12 km E of Paris', '50°S 120°W']
+    """
+    lat, lon = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
+    parts = [slice(k, k + _MANY) for k in range(0, len(lat), _MANY)]
+    names = [name for part in parts for name in _near(lat[part], lon[part], reach)]
+    digits = place_digits(lat, lon) if len(lat) > 1 else 1
+    twice = {name for name, count in Counter(names).items() if count > 1}
+    return [
+        place_name(a, b, digits) if name == "" else f"{name} ({place_name(a, b, digits)})" if name in twice else name
+        for name, a, b in zip(names, lat.tolist(), lon.tolist(), strict=True)
+    ]
+
+
+def _near(lat: Floats, lon: Floats, reach: float) -> list[str]:
+    known = cities()
+    p, q, turn = np.radians(lat)[:, None], np.radians(known.lat)[None, :], np.radians(lon[:, None] - known.lon[None, :])
+    half = np.sin((p - q) / 2) ** 2 + np.cos(p) * np.cos(q) * np.sin(turn / 2) ** 2
+    away = 2 * _RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
+    # A large city counts for more than a small one beside it.
+    best = np.argmin(away / np.sqrt(np.maximum(known.millions, 0.1))[None, :] ** 0.5, axis=1)
+    rows = np.arange(len(lat))
+    up = np.sin(p[:, 0]) * np.cos(q[0, best]) - np.cos(p[:, 0]) * np.sin(q[0, best]) * np.cos(turn[rows, best])
+    wind = np.round(np.degrees(np.arctan2(np.cos(p[:, 0]) * np.sin(turn[rows, best]), up)) / 45).astype(int) % 8
+    return [
+        known.names[city]
+        if far <= reach
+        else ""
+        if far > _FAR_KM
+        else f"{near(far, 'km', digits=2)} {_WINDS[w]} of {known.names[city]}"
+        for city, far, w in zip(best.tolist(), away[rows, best].tolist(), wind.tolist(), strict=True)
+    ]

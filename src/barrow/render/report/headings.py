@@ -1,0 +1,174 @@
+"""What a reader meets first: the title in words, one sentence with the error, and what anyone can learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from barrow.numerics.exact import at_most, near
+from barrow.promises import Window, percent_up
+from barrow.questions import Answer
+from barrow.questions.question import digits_of
+from barrow.questions.statement import Statement
+from barrow.questions.value_tables import Rows
+from barrow.render.report.page import Learnt
+from barrow.spaces import Space
+from barrow.study.prose import kind_of
+from barrow.study.statement import space_of
+
+_MODELS = {
+    "central": "Whoever held them before: the noise was added centrally. Only what this page says was published.",
+    "aggregated": "Nobody alone: each person's answer was rounded and cut into shares before it left, and several "
+    "aggregators added up their shares; all of them together could have seen it.",
+    "shuffle": "Nobody: each person's reports were randomised before they left, and mixed with those of all others.",
+    "local": "Nobody: each person's report was randomised before it left.",
+}
+_VERDICTS = ((0.55, "hardly"), (0.75, "a little"), (0.9, "partly"), (1.0, "yes, almost surely"))
+
+
+@dataclass(frozen=True, eq=False)
+class Released:
+    """One release as a report needs it; everything in it is public.
+
+    Attributes:
+        statement: The statement.
+        tables: The tables of values.
+        space: The space, where it is known.
+        plan: The plan, where it is known.
+        folder: Where the files are, for the commands that verify them.
+    """
+
+    statement: Statement
+    tables: Mapping[str, Rows]
+    space: Space | None = None
+    plan: Answer | None = None
+    folder: str = ""
+
+    @property
+    def where(self) -> Space | None:
+        """The space, from wherever it is known."""
+        if self.space is not None:
+            return self.space
+        return self.plan.terms.space if self.plan is not None else space_of(self.statement)
+
+    @property
+    def reads(self) -> str:
+        """The periods that were read; empty for all records."""
+        about = self.statement.answer.about
+        return "" if about is None else about.reads
+
+    @property
+    def by(self) -> str:
+        """The end of a heading where it is answered by groups: " by region"."""
+        about = self.statement.answer.about
+        return f" by {about.grouping}" if about is not None and about.groups else ""
+
+
+def title_of(releases: Sequence[Released]) -> str:
+    """The heading: the study's own words, or the data set, what was asked, and about how many people."""
+    first = releases[0].statement
+    own = {released.statement.title or "" for released in releases}
+    after = ("" if len(releases) == 1 and releases[0].statement.title else releases[0].by) + periods_of(releases)
+    if len(own) == 1 and first.title:
+        return first.title + after
+    names = ", ".join(dict.fromkeys(_noun(released.statement) for released in releases))
+    asked = f"{names} of {first.people:,} people{after}"
+    return f"{first.dataset}: {asked}" if first.dataset else asked[:1].upper() + asked[1:]
+
+
+def _noun(statement: Statement) -> str:
+    return statement.title or statement.name.replace("_", " ")
+
+
+def lead_of(releases: Sequence[Released]) -> str:
+    """What stands below the heading: the study's words, or what was released."""
+    first = releases[0].statement
+    if first.description and len({r.statement.description for r in releases}) == 1:
+        return first.description
+    if len(releases) > 1:
+        return f"{len(releases)} releases about {first.people:,} people; each person counts once."
+    asked = f"{first.released[:1].upper()}{first.released[1:]}{releases[0].by}"
+    return f"{asked}. Computed from {first.people:,} people, each counting once."
+
+
+def periods_of(releases: Sequence[Released]) -> str:
+    """The periods of all releases, in one piece; nothing where one of them reads everything."""
+    if not all(released.reads for released in releases):
+        return ""
+    periods = {period for released in releases for period in Window.parse(released.reads).periods}
+    return f", {Window(tuple(periods)).text.replace('..', ' to ')}" if len({p.unit for p in periods}) == 1 else ""
+
+
+def own_intervals(released: Released) -> bool:
+    """Whether every value was read off others, with an interval of its own."""
+    rows, facts = released.tables["values"], released.statement.answer
+    return bool(rows) and "low_95" in rows[0] and facts.histogram is None and facts.frequency is None
+
+
+def error_sentence(released: Released) -> str:
+    """How far off a release is, in one sentence; bounds are rounded up."""
+    statement, facts = released.statement, released.statement.answer
+    if own_intervals(released):
+        many = len(released.tables["values"]) > 1
+        each = "Each value comes with its own interval: all of them hold" if many else "The interval holds"
+        return f"{each} the true value{'s' * many} with probability 95 %."
+    error, kind = statement.error, kind_of(statement)
+    if facts.distortion is not None:
+        words = kind.accuracy(statement)
+        return f"{words[:1].upper()}{words[1:]}." if words else ""
+    if error is None:
+        return ""
+    if kind.traits.per_value_error:
+        shares = kind.traits.of_shares or facts.shares
+        size = f"{at_most(100 * error)} percentage points" if shares else at_most(error, statement.error_unit)
+        return f"Each value is within {size} of the true one with probability 95 %."
+    metres = statement.error_unit == "km" and error < 1.0
+    unit, digits = "m" if metres else statement.error_unit, digits_of(statement)
+    size = near(1000 * error if metres else error, unit, digits=digits)
+    if not statement.error_unit:
+        return f"The whole picture is off by about {size} (earth mover's distance)."
+    return f"On average, records appear about {size} from where they were (earth mover's distance)."
+
+
+def verdict(probability: float) -> str:
+    """What a 50 % guess that can become so much means, in a word or three.
+
+    >>> verdict(0.52), verdict(0.983)
+    ('hardly', 'yes, almost surely')
+    """
+    return next(words for most, words in _VERDICTS if probability <= most)
+
+
+def glance(releases: Sequence[Released], learnt: Sequence[Learnt]) -> list[tuple[str, str]]:
+    """Questions that a member of the public asks, with their answers."""
+    first = releases[0].statement
+    rows = []
+    small = [entry for entry in learnt if not entry.worst]
+    if small:
+        texts = [f"If {e.words}: {verdict(e.probability)}, at most **{percent_up(e.probability)}**." for e in small]
+        rows.append(("Can anyone detect a change in one person's data?", _guess(texts[0]) + " ".join(["", *texts[1:]])))
+    elif first.alpha is not None:
+        rows.append(
+            ("Can anyone detect a small change?", "The smaller a change in one person's data, the better it is hidden.")
+        )
+    delta = max(r.statement.delta for r in releases)
+    extra = f"; δ = {at_most(delta)} comes on top of it" if delta else ""
+    worst = learnt[-1].probability
+    answer = f"{verdict(worst)[:1].upper()}{verdict(worst)[1:]}: a 50 % guess becomes at most **{percent_up(worst)}**"
+    rows.append(
+        (
+            "Can anyone detect that everything about one person had been different?",
+            f"{answer}, even for somebody who knows everybody else's data{extra}.",
+        )
+    )
+    common = [text for text in first.not_hidden if all(text in r.statement.not_hidden for r in releases)]
+    read = [f"which periods are read: {periods_of(releases)[2:]}"] if len(releases) > 1 and periods_of(releases) else []
+    hidden = "; ".join([*read, *common])
+    rows.append(("What is not hidden?", f"{hidden[:1].upper()}{hidden[1:]}."))
+    rows.append(("Who saw the raw data?", _MODELS[first.model.value]))
+    return rows
+
+
+def _guess(text: str) -> str:
+    """The first bound says what it bounds."""
+    return text.replace("at most", "a 50 % guess becomes at most", 1)
