@@ -13,8 +13,9 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.ledger.table import Overview
 from barrow.numerics import float_down, float_up
+from barrow.numerics.exact import at_most
 from barrow.planning import Comparison
-from barrow.promises import Policy, Satisfied, describe_change
+from barrow.promises import Policy, Satisfied, describe_change, odds_upper, percent_up
 from barrow.questions import Answer
 from barrow.questions.plan_text import plan_lines
 from barrow.questions.prices import charge, charges
@@ -167,8 +168,24 @@ def bundle(thing: object) -> dict[str, str]:
 @bundle.register
 def _(thing: Answer) -> dict[str, str]:
     rows = ((line[:10].strip(), line[10:].strip()) for line in plan_lines(thing) if line.strip())
-    cells = "".join(f"<tr><th align=left>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows)
+    cells = "".join(f"<tr><th align=left>{escape(a)}</th><td align=left>{escape(b)}</td></tr>" for a, b in rows)
     return figure_bundle(str(thing), plot(thing), f"<table>{cells}</table>")
+
+
+@bundle.register
+def _(thing: Comparison) -> dict[str, str]:
+    """The sentence, and every mechanism with its error and what a 50 % guess can become at worst."""
+    ranked = [*((c.name, c.words, c.error, c.guarantee) for c in thing.candidates)]
+    ranked += [(f"user-level: {r.best.name}", r.words, r.error, r.best.guarantee) for r in thing.baselines]
+    rows = []
+    for name, words, error, guarantee in ranked:
+        size = at_most(error, thing.unit) if math.isfinite(error) else "unknown"
+        worst = percent_up(odds_upper(guarantee.epsilon_at(1), guarantee.definition.delta_at(1)))
+        cells = "".join(f"<td align=left>{escape(text)}</td>" for text in (name, words))
+        rows.append(f"<tr>{cells}<td align=right>{escape(size)}</td><td align=right>{worst}</td></tr>")
+    heads = "".join(f"<th align=left>{head}</th>" for head in ("mechanism", "how", "error", "worst case at most"))
+    table = f"<p>{escape(thing.sentence)}</p><table><tr>{heads}</tr>{''.join(rows)}</table>"
+    return figure_bundle(str(thing), plot(thing), table)
 
 
 @bundle.register

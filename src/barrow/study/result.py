@@ -203,11 +203,30 @@ class Release(Displayed):
 
     def _repr_html_(self) -> str:
         shown = self.rows()[:20]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown[0])
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(f'{v}')}</td>" for v in r.values()) + "</tr>" for r in shown)
+        head = "".join(f"<th align=left>{html.escape(name)}</th>" for name in shown[0])
+        body = "".join("<tr>" + "".join(_cell(value) for value in row.values()) + "</tr>" for row in shown)
         more = "" if len(self.rows()) <= 20 else f"<p>… and {len(self.rows()) - 20:,} more</p>"
-        words = "".join(f"<p>{html.escape(line)}</p>" for line in self.text.splitlines() if line)
+        words = "".join(f"<p>{html.escape(text)}</p>" for text in _paragraphs(self.text))
         return f"{words}<table><tr>{head}</tr>{body}</table>{more}"
+
+
+def _cell(value: object) -> str:
+    """A cell of a table in a notebook: numbers at the right, in a few digits; their exact values are in the rows."""
+    if isinstance(value, float):
+        return f"<td align=right>{value:.4g}</td>"
+    side = "right" if isinstance(value, int) and not isinstance(value, bool) else "left"
+    return f"<td align={side}>{'' if value is None else html.escape(str(value))}</td>"
+
+
+def _paragraphs(text: str) -> list[str]:
+    """Paragraphs of a statement in words: its lines end where a screen does, not where a sentence does."""
+    results: list[str] = []
+    for line in filter(None, text.splitlines()):
+        if results and (line.startswith("  ") or not results[-1].endswith((".", ";", ":"))):
+            results[-1] += f" {line.strip()}"
+        else:
+            results.append(line.strip())
+    return results
 
 
 def features(rows: Rows, space: Space | None) -> dict[str, Any]:

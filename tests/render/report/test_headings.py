@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import pytest
@@ -110,3 +111,20 @@ def test_groups_and_months_are_lines_and_multiples_with_one_scale(tmp_path):
     ticks = [re.findall(r'class="tick end">([^<]*)<', picture.figure.svg) for picture in multiples]
     assert len({tuple(texts) for texts in ticks}) == 1
     assert '<div class="multiples">' in report_html(pages["histogram"])
+
+
+def test_statements_are_paragraphs_and_comparisons_are_tables(tmp_path):
+    study = bw.Study("line(low=0, high=180, unit='min', step=5)", ["all, 30 min, 1"], users=30, dataset="ways")
+    people = bw.read({"uid": list(range(30)), "x": [10, 35, 50] * 10}, user="uid", item="x")
+    release = study.release("mean", people, ledger=bw.Ledger.create(tmp_path / "l", study), out=tmp_path / "o")
+    shown = release._repr_mimebundle_()["text/html"]
+    paragraphs = re.findall(r"<p>(.*?)</p>", shown)
+    assert len(paragraphs) < len(release.text.splitlines())
+    assert " ".join(" ".join(paragraphs).split()) == " ".join(html.escape(release.text).split())
+    assert f"<td align=right>{release.rows()[0]['value']:.4g}</td>" in shown
+    comparison = study.compare("mean")
+    table = comparison._repr_mimebundle_()["text/html"]
+    assert "<pre>" not in table
+    assert table.count("<tr>") == 1 + len(comparison.candidates) + len(comparison.baselines)
+    plan = study.plan("mean")._repr_mimebundle_()["text/html"]
+    assert "<td>" not in plan
