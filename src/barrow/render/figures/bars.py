@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -206,11 +206,7 @@ def histogram(
             return f"{clean(names[i])} {clean(axis)}".strip()
         return f"{near(ends[i], digits=6)} to {near(ends[i + 1], digits=6)} {clean(axis)}".strip()
 
-    best = int(readings.value.argmax())
-    below = int(readings.below.sum())
-    text = f"The largest value is {readings.describe(best, name(best))}."
-    text += f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
-    height = min(height, round(0.8 * width))
+    text, height = _finding(readings, name), min(height, round(0.8 * width))
     top, bottom = 34.0, height - 50.0
     all_ends = readings if scale is None else scale
     y = AxisScale(_bottom(all_ends), max(all_ends.top, 1e-300) * 1.04, bottom, top)
@@ -236,6 +232,12 @@ def histogram(
     return build_figure(
         *body, title=title, description=about, width=width, height=height, kind="histogram", reach=10**4
     )
+
+
+def _finding(readings: Readings, name: Callable[[int], str]) -> str:
+    best, below = int(readings.value.argmax()), int(readings.below.sum())
+    many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
+    return f"The largest value is {readings.describe(best, name(best))}.{many}"
 
 
 def _columns(readings: Readings, ends: np.ndarray, x: AxisScale) -> list[tuple[int, float, float]]:
