@@ -85,16 +85,9 @@ def map_figure(
     0.
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
-    if len(readings) != len(places):
-        raise ParameterError(
-            f"There are {len(readings)} values for {len(places)} places.",
-            allowed="one a place",
-            fix="one value a place",
-        )
+    _check_counts(readings, places, labels)
     shown = readings if regions is None else _together(readings, regions)
     whole = places.bounds() if box is None else checked_box(box)
-    if labels is not None:
-        checked_labels(labels, len(readings))
     view = _view(turned(places, MapProjection(whole, 1.0, 1.0)), ~shown.below, whole) if crop else whole
     projection = MapProjection(view, float(width), float(most_height))
     places = turned(places, projection)
@@ -108,19 +101,9 @@ def map_figure(
     marks = _marks(places, readings, named, projection)
     if regions is not None:
         marks += _region_marks(places, readings, regions, projection, MOST_MARKS - len(marks))
-    body = [
-        _shapes(ground, projection),
-        _under(ground),
-        _unsure(places, projection, None if box is None else whole) if (classes == 0).any() else "",
-        "".join(shapes for shapes, _, _ in layers),
-        _over(ground),
-        landmarks(projection),
-        _scale_bar(projection, height),
-        "".join(marks),
-        "".join(key for _, key, _ in layers),
-    ]
+    unsure = _unsure(places, projection, None if box is None else whole) if (classes == 0).any() else ""
     return build_figure(
-        *body,
+        *_stacked(ground, projection, unsure, layers, marks),
         title=title,
         description=_map_text(readings, named, len(marks), places, regions, whole != view),
         width=width,
@@ -129,6 +112,38 @@ def map_figure(
         reach=24,
         other="Nothing here stands out of the noise." if (classes == 0).any() else "",
     )
+
+
+def _check_counts(readings: Readings, places: Places, labels: Sequence[object] | None) -> None:
+    if len(readings) != len(places):
+        raise ParameterError(
+            f"There are {len(readings)} values for {len(places)} places.",
+            allowed="one a place",
+            fix="one value a place",
+        )
+    if labels is not None:
+        checked_labels(labels, len(readings))
+
+
+def _stacked(
+    ground: Ground,
+    projection: MapProjection,
+    unsure: str,
+    layers: Sequence[tuple[str, str, float]],
+    marks: Sequence[str],
+) -> list[str]:
+    """What a map is made of, from the ground up."""
+    return [
+        _shapes(ground, projection),
+        _under(ground),
+        unsure,
+        "".join(shapes for shapes, _, _ in layers),
+        _over(ground),
+        landmarks(projection),
+        _scale_bar(projection, projection.fit[3]),
+        "".join(marks),
+        "".join(key for _, key, _ in layers),
+    ]
 
 
 def _view(places: Places, seen: npt.NDArray[np.bool_], whole: Box) -> Box:
