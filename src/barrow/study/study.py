@@ -532,29 +532,17 @@ class Study(Displayed):
 
     @property
     def _arguments(self) -> dict[str, Any]:
+        same = (
+            "space", "promises", "delta", "users", "dataset", "model", "honest_fraction", "data", "ledger",
+            "user_level", "missing", "groups", "periods", "composition", "publication", "folder",
+            "title", "description",
+        )  # fmt: skip
         return {
-            "space": self.space,
-            "promises": self.promises,
+            **{name: getattr(self, name) for name in same},
             "alpha": self.alpha_given,
-            "delta": self.delta,
-            "users": self.users,
-            "dataset": self.dataset,
             "questions": self.requests,
-            "model": self.model,
-            "honest_fraction": self.honest_fraction,
             "aggregators": None if self.parties is None else self.parties.aggregators,
             "dishonest": None if self.parties is None else self.parties.dishonest,
-            "data": self.data,
-            "ledger": self.ledger,
-            "user_level": self.user_level,
-            "missing": self.missing,
-            "groups": self.groups,
-            "periods": self.periods,
-            "composition": self.composition,
-            "publication": self.publication,
-            "folder": self.folder,
-            "title": self.title,
-            "description": self.description,
         }
 
     @classmethod
