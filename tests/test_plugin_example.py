@@ -67,7 +67,7 @@ def test_a_study_is_planned_released_and_verified(installed, tmp_path):
     assert all(text in planned for text in lines)
     barrow("release")
     statement = " ".join((tmp_path / "release" / "private_share" / "statement.txt").read_text().split())
-    assert all(text in statement for text in lines)
+    assert all(text in statement for text in lines), statement
     paid = barrow("ledger", "export", "visits.ledger")
     assert all(text in paid for text in lines)
     assert "✗" not in barrow("--plugins", "verify")

@@ -210,7 +210,7 @@ def test_the_command_line(tmp_path, monkeypatch, capsys):
         out, err = capsys.readouterr()
         return stop.value.code or 0, out, err
 
-    code, out, _ = call("plan", "--study", "study.toml")
+    code, out, _ = call("plan", "--study", "study.toml", "--verbose")
     assert code == 0
     assert "α₀" in out
     code, out, _ = call("plan", "--question", "items(items=10)", "--quiet")
