@@ -101,7 +101,8 @@ def _published_line(statement: Statement) -> str:
 def _filled(line: str) -> str:
     """A line of at most 80 columns; a number and its sign stay together."""
     together = line.replace("ε = ", "ε\xa0=\xa0").replace("α = ", "α\xa0=\xa0").replace(" %", "\xa0%")
-    return textwrap.fill(together, 80, subsequent_indent="  " if line.startswith("-") else "").replace("\xa0", " ")
+    indent = "  " if line.startswith("-") else ""
+    return textwrap.fill(together, 80, subsequent_indent=indent, break_on_hyphens=False).replace("\xa0", " ")
 
 
 def _read_steps(statement: Statement) -> list[str]:
