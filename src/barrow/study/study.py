@@ -66,6 +66,11 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 QuestionLike = Question | str | Mapping[str, Any] | type[Question] | None
+_SAME = (
+    "space", "promises", "delta", "users", "dataset", "model", "honest_fraction", "data", "ledger", "user_level",
+    "missing", "groups", "periods", "composition", "publication", "folder", "title", "description",
+)  # fmt: skip
+"""Arguments of a study that it has under the same name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -532,17 +537,13 @@ class Study(Displayed):
 
     @property
     def _arguments(self) -> dict[str, Any]:
-        same = (
-            "space", "promises", "delta", "users", "dataset", "model", "honest_fraction", "data", "ledger",
-            "user_level", "missing", "groups", "periods", "composition", "publication", "folder",
-            "title", "description",
-        )  # fmt: skip
+        parties = self.parties
         return {
-            **{name: getattr(self, name) for name in same},
+            **{name: getattr(self, name) for name in _SAME},
             "alpha": self.alpha_given,
             "questions": self.requests,
-            "aggregators": None if self.parties is None else self.parties.aggregators,
-            "dishonest": None if self.parties is None else self.parties.dishonest,
+            "aggregators": None if parties is None else parties.aggregators,
+            "dishonest": None if parties is None else parties.dishonest,
         }
 
     @classmethod
