@@ -293,7 +293,7 @@ def test_compare_reads_promises_and_says_when_emd_dp_is_wrong(capsys):
     assert code == 0
     assert "all data by 100 years" in out
     assert "EMD-DP is the wrong choice" in out
-    code, out, _ = run(capsys, "compare", *texts, "--promise", "1/50, 5 years, 0.1", "--eps", "0.1")
+    code, out, _ = run(capsys, "compare", "--verbose", *texts, "--promise", "1/50, 5 years, 0.1", "--eps", "0.1")
     assert "wrong choice for these promises" not in out
     assert "Section 6.1" in out
 
