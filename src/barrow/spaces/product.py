@@ -17,6 +17,7 @@ import numpy as np
 
 from barrow.errors import DataError, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down
+from barrow.spaces.geographic import Earth
 from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import SAFE, check_nodes, rows_product
 from barrow.spaces.neighbours import WEIGHT_BITS, Ints, NeighbourGraph
@@ -64,6 +65,20 @@ class Product(Space):
             raise ParameterError("A part is not a space.", allowed="spaces", fix="[Line(0, 1), Circle(24)]")
         object.__setattr__(self, "parts", tuple(parts))
         object.__setattr__(self, "weights", shares)
+
+    @classmethod
+    def trips(cls, *, box: Sequence[float], cell: float, weights: Sequence[Exact] | None = None) -> Product:
+        """Where something begins and where it ends: two places of one box on Earth.
+
+        Args:
+            box: South, west, north, east in degrees.
+            cell: The width of the cells in km.
+            weights: How much the begin and the end count; equally by default.
+
+        >>> Product.trips(box=(40.5, -74.3, 41.0, -73.6), cell=20).items
+        144
+        """
+        return cls([Earth(box=box, cell=cell), Earth(box=box, cell=cell)], weights=weights)
 
     @property
     def size(self) -> int | None:

@@ -79,7 +79,7 @@ SPACES: Registry[Space] = Registry(
         "week": "barrow.spaces.week:Week",
     },
 )
-READY = {"hours": "circle", "weekdays": "circle", "months": "circle"}
+READY = {"hours": "circle", "weekdays": "circle", "months": "circle", "trips": "product"}
 """Spaces that people ask for by name, each with the kind that makes it by a class method of this name."""
 
 
@@ -188,7 +188,8 @@ def parse_call(text: str) -> dict[str, Any] | None:
 def parse_space(text: str) -> Space:
     """The space named on a command line: ``earth``, ``earth(cell=10)``, ``line(low=0, high=100, unit="years")``.
 
-    The arguments are those of the Python class, as literals; ``hours``, ``weekdays`` and ``months`` are circles.
+    The arguments are those of the Python class, as literals; ``hours``, ``weekdays`` and ``months`` are circles, and
+    ``trips`` is a place where something begins and one where it ends.
 
     >>> parse_space("circle(period=24, unit='h')").diameter, parse_space("hours(step=2)").size
     (12.0, 12)
