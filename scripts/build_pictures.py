@@ -247,6 +247,20 @@ def concepts() -> fig.Figure:
     )
 
 
+def trips() -> fig.Figure:
+    """Flows between six made-up towns, two of which most people work in."""
+    lat = np.array([40.71, 40.75, 40.65, 40.85, 40.74, 40.76])
+    lon = np.array([-74.01, -73.99, -73.95, -73.87, -74.17, -73.8])
+    homes, jobs = np.array([5, 6, 4, 3, 2, 3.0]), np.array([9, 9, 1, 1, 1, 1.0])
+    shares = np.outer(homes, jobs) + np.outer(jobs, homes)
+    values = (shares / shares.sum()).ravel() + pattern(36, 0.002)
+    towns = fig.Places.points(lat, lon)
+    return fig.flows_figure(
+        towns, towns, values, **intervals(values, 0.006), noise=0.006, box=(40.55, -74.3, 40.95, -73.7),
+        title="Trips of made-up people", most_height=420,
+    )  # fmt: skip
+
+
 def commutes() -> fig.Figure:
     """The histogram of docs/index.md: its made-up records, its promises, and noise of a fixed seed."""
     from barrow import Study, read
@@ -376,7 +390,7 @@ def _nobody(plan: Answer) -> Counts:
 
 RELEASES = {
     "monthly-report": months, "by-region": regions, "by-department": departments, "visits": visits,
-    "flights": flights, "concepts": concepts, "commutes": commutes, "anyone": anyone,
+    "flights": flights, "concepts": concepts, "commutes": commutes, "trips": trips, "anyone": anyone,
 }  # fmt: skip
 ASKED = {
     "mean, ± min": ("mean", "min"),

@@ -209,3 +209,15 @@ def test_what_a_dummy_meets_too_is_resumed_and_what_values_may_cause_is_given_up
     if everything:
         study.release(out=tmp_path / "out")
         assert [r.kind for r in Ledger.open(study.ledger).records()].count("reserve") == 1
+
+
+def test_a_report_that_cannot_be_drawn_of_the_values_does_not_lose_them(study, tmp_path):
+    def fails(statement, tables, plan):
+        if statement.dataset == "ages":  # the dummy that is tried before can be drawn
+            raise ZeroDivisionError
+        return {}
+
+    result = study.release(out=tmp_path / "alone", renderers=[fails])
+    assert sorted(path.name for path in result.folder.glob("*.html")) == []
+    assert [record.kind for record in Ledger.open(study.ledger).records()][-1] == "commit"
+    assert all(check.holds for check in verify(result.folder, ledger=study.ledger))

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from barrow.numerics.exact import near
-from barrow.render.figures import Figure, bars, histogram, icicle, map_figure, matrix, network, ring
+from barrow.render.figures import Figure, bars, flows_figure, histogram, icicle, map_figure, matrix, network, ring
 from barrow.render.figures.network import MOST_NODES
 from barrow.spaces import Circle, Clustered, Earth, Euclidean, Graph, Hexagons, Line, Product, Scale, Space, Tree
 from barrow.spaces.augmented import AugmentedSpace
 from barrow.spaces.finite import LabelledSpace
-from barrow.spaces.shapes import earth_places, hexagon_places
+from barrow.spaces.shapes import cell_places, earth_places, hexagon_places
 from barrow.spaces.space import Floats
 
 _FEW = 12
@@ -178,9 +178,12 @@ def _way(leaf: str, above: Mapping[str, str]) -> list[str]:
 
 @item_figure.register
 def _(space: Product, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
-    """A matrix of two parts; else bars."""
+    """Arrows between places, or a matrix of two parts; else bars."""
     if len(space.parts) != 2:
         return bars(space.labels, values, **style)
+    begin, end = (cell_places(part) for part in space.parts)
+    if begin is not None and end is not None and space.items > _FEW**2:
+        return flows_figure(begin, end, values, outline=outline, **style)
     return matrix(captions(space.parts[0]), captions(space.parts[1]), values, **style)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -314,7 +315,7 @@ def _draw(
     job: _Job,
     reservation: Reservation,
     statistics: Mapping[str | None, Statistics] | None,
-    renderers: Iterable[Renderer],
+    renderers: Sequence[Renderer],
     stages: Callable[[str], None],
 ) -> tuple[dict[str, bytes], dict[str, Rows]]:
     """Draw, and everything that will be published, with its tables as they are in memory."""
@@ -336,15 +337,30 @@ def _draw(
     if job.parts is not None and not job.parts.about.whole:
         statement = with_parts(statement, study, job.parts, totals_so_far(study, job.ledger))
     tables = result.tables
+    worst = plan if job.parts is None else job.parts.worst
     for render in renderers:
-        files |= render(statement, tables, plan if job.parts is None else job.parts.worst)
-    files |= format_files(statement, tables, files)
+        files |= _further(renderers, partial(render, statement, tables, worst))
+    files |= _further(renderers, partial(format_files, statement, tables, dict(files)))
     listed = [ReleaseFile(name=name, sha256=hashlib.sha256(content).hexdigest()) for name, content in files.items()]
     statement = structs.replace(statement, files=listed)
     statement = structs.replace(statement, digest=statement_digest(statement))
     files["statement.json"] = write_statement(statement)
     files["statement.txt"] = (statement_text(statement) + "\n").encode()
     return files, tables
+
+
+def _further(renderers: Sequence[Renderer], make: Callable[[], Mapping[str, bytes]]) -> Mapping[str, bytes]:
+    """Files about values that are drawn and paid for: where they cannot be made of these values, the values go alone.
+
+    What is left out says something about released values only. A machine that can make no such file is another thing:
+    there nothing is published, and the release may be resumed.
+    """
+    try:
+        return make()
+    except Exception as error:
+        if _of_the_machine(error, renderers):
+            raise
+        return {}
 
 
 def _entry(job: _Job, place: str | None, seq: int) -> LedgerEntry:

@@ -230,7 +230,13 @@ def _paragraphs(text: str) -> list[str]:
 
 
 def features(rows: Rows, space: Space | None) -> dict[str, Any]:
-    """GeoJSON of rows that are places: a polygon for each cell, or a point where cells are not known."""
+    """GeoJSON of rows that are places: a polygon for each cell, or a point where cells are not known.
+
+    Flows between places are lines, one for each that stands out of the noise.
+    """
+    lines = None if space is None else _lines(rows, space.records_space)
+    if lines is not None:
+        return {"type": "FeatureCollection", "features": lines}
     if not rows or "lat" not in rows[0] or "lon" not in rows[0]:
         raise ParameterError(
             "The released values are no places on the Earth.",
@@ -248,6 +254,23 @@ def features(rows: Rows, space: Space | None) -> dict[str, Any]:
             for i, row in enumerate(rows)
         ],
     }
+
+
+def _lines(rows: Rows, space: Space) -> list[dict[str, Any]] | None:
+    """A line from the begin to the end of each flow that stands out; None where rows are no flows between places."""
+    ends = [cell_places(part) for part, _ in space.geometry.parts]
+    if len(ends) != 2 or ends[0] is None or ends[1] is None or space.size != len(rows):
+        return None
+    begin, end = ends
+    results = []
+    for i, row in enumerate(rows):
+        if not row.get("low_95", row.get("share", 0.0)) > 0:
+            continue
+        a, b = divmod(i, len(end))
+        points = [[float(begin.lon[a]), float(begin.lat[a])], [float(end.lon[b]), float(end.lat[b])]]
+        line = {"type": "LineString", "coordinates": points}
+        results.append({"type": "Feature", "id": i, "properties": dict(row), "geometry": line})
+    return results
 
 
 def _geometry(corners: Any, row: Mapping[str, Any], i: int) -> dict[str, Any]:

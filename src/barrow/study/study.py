@@ -226,8 +226,14 @@ class Study(Displayed):
         return folder
 
     def written(self, name: str) -> str:
-        """How a statement writes the name of a file or an address: as seen from the study's folder."""
-        return name if self.folder is None else from_study(name, self.folder)
+        """How a statement writes the name of a file or an address: as seen from the study's folder.
+
+        A study without a file is where its ledger is, so that the same study read from a file asks for the same release.
+        """
+        folder = self.folder
+        if folder is None and self.ledger is not None and "://" not in self.ledger:
+            folder = os.path.dirname(self.ledger)
+        return name if folder is None else from_study(name, folder)
 
     @property
     def policy(self) -> Policy:

@@ -12,6 +12,7 @@ from barrow.render.figures.bars import bars, histogram
 from barrow.render.figures.belief import BeliefBound, belief, hundred
 from barrow.render.figures.curves import Curve
 from barrow.render.figures.figure import Figure, bundle, document, script, stylesheet
+from barrow.render.figures.flows import flows_figure
 from barrow.render.figures.icicle import icicle
 from barrow.render.figures.map import map_figure
 from barrow.render.figures.matrix import matrix

@@ -59,8 +59,8 @@ def flows_figure(
         most_height: The greatest height of the map in pixels.
 
     >>> towns = Places.points([48.86, 52.52], [2.35, 13.4])
-    >>> print(flows_figure(towns, towns, [0.4, 0.1, 0.2, 0.3], noise=0.15, title="Journeys"))
-    Journeys. 3 of 4 flows stand out of the noise. The largest: within Paris: 40 %; within Berlin: 30 %; Berlin to Paris:
+    >>> print(flows_figure(towns, towns, [0.4, 0.1, 0.2, 0.3], noise=0.15, title="Trips"))
+    Trips. 3 of 4 flows stand out of the noise. The largest: within Paris: 40 %; within Berlin: 30 %; Berlin to Paris:
     20 %.
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
@@ -70,7 +70,7 @@ def flows_figure(
             allowed="one for each start and end",
             fix="values of a product of two spaces of places",
         )
-    both = Places(np.append(starts.lat, ends.lat), np.append(starts.lon, ends.lon))
+    both = Places.points(np.append(starts.lat, ends.lat), np.append(starts.lon, ends.lon))
     projection = MapProjection(both.bounds() if box is None else checked_box(box), float(width), float(most_height))
     ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
     order = readings.largest(most)
@@ -81,9 +81,9 @@ def flows_figure(
     body = [
         under,
         over,
+        *_arrows(order, readings, (turned(starts, projection), turned(ends, projection)), projection, names),
         landmarks(projection),
         scale_bar(projection, height),
-        *_arrows(order, readings, (turned(starts, projection), turned(ends, projection)), projection, names),
     ]
     return build_figure(
         *body,

@@ -171,6 +171,11 @@ def _within(middle: float, size: float, low: float, high: float) -> tuple[float,
     return start, min(high, start + size)
 
 
+def land_and_frame(ground: Ground, projection: MapProjection) -> tuple[str, str]:
+    """What lies below and above what a map shows."""
+    return _shapes(ground, projection) + _under(ground), _over(ground)
+
+
 def _shapes(ground: Ground, projection: MapProjection) -> str:
     """Shapes that are drawn more than once: the map's edge and its land."""
     x, y = projection.pixels(*projection.frame())
@@ -328,7 +333,8 @@ def _regions_text(readings: Readings, regions: Regions, places: Places, marked: 
     return " ".join(lines)
 
 
-def _scale_bar(projection: MapProjection, height: float) -> str:
+def scale_bar(projection: MapProjection, height: float) -> str:
+    """How long a round number of kilometres is."""
     per_pixel = projection.kilometres()
     wanted = per_pixel * projection.width * 0.12
     lengths = [m * 10.0**k for k in range(-3, 5) for m in (1, 2, 5)]
