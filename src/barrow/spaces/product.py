@@ -76,7 +76,7 @@ class Product(Space):
             weights: How much the begin and the end count; equally by default.
 
         >>> Product.trips(box=(40.5, -74.3, 41.0, -73.6), cell=20).items
-        144
+        81
         """
         return cls([Earth(box=box, cell=cell), Earth(box=box, cell=cell)], weights=weights)
 

@@ -228,7 +228,7 @@ class Study(Displayed):
     def written(self, name: str) -> str:
         """How a statement writes the name of a file or an address: as seen from the study's folder.
 
-        A study without a file is where its ledger is, so that the same study read from a file asks for the same release.
+        A study without a file is where its ledger is: read from a file there, it asks for the same release.
         """
         folder = self.folder
         if folder is None and self.ledger is not None and "://" not in self.ledger:

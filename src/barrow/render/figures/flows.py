@@ -74,7 +74,7 @@ def flows_figure(
     projection = MapProjection(both.bounds() if box is None else checked_box(box), float(width), float(most_height))
     ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
     order = readings.largest(most)
-    order = order[~readings.below[order]]
+    order = order[~readings.below[order] & (readings.value[order] > 0)]
     names = _names(order, starts, ends)
     height = projection.fit[3]
     under, over = land_and_frame(ground, projection)
@@ -98,8 +98,17 @@ def flows_figure(
 
 def _names(order: Ids, starts: Places, ends: Places) -> list[str]:
     first, second = order // len(ends), order % len(ends)
-    pairs = zip(PlaceNames(starts).of(first), PlaceNames(ends).of(second), first, second, strict=True)
-    return [f"within {a}" if _same(starts, int(i), ends, int(j)) else f"{a} to {b}" for a, b, i, j in pairs]
+    called = [_called(places, index) for places, index in ((starts, first), (ends, second))]
+    return [
+        f"within {called[0][i]}" if _same(starts, i, ends, j) else f"{called[0][i]} to {called[1][j]}"
+        for i, j in zip(first.tolist(), second.tolist(), strict=True)
+    ]
+
+
+def _called(places: Places, index: Ids) -> dict[int, str]:
+    """The name of each place, once."""
+    known = np.unique(index)
+    return dict(zip(known.tolist(), PlaceNames(places).of(known), strict=True))
 
 
 def _same(starts: Places, i: int, ends: Places, j: int) -> bool:
@@ -150,7 +159,7 @@ def _arrow(tail: tuple[float, float], head: tuple[float, float], wide: float) ->
 
 
 def _text(readings: Readings, order: Ids, names: Sequence[str]) -> str:
-    seen = len(readings) - int(readings.below.sum())
+    seen = int((~readings.below & (readings.value > 0)).sum())
     lines = [f"{seen:,} of {len(readings):,} flows stand out of the noise."]
     if len(order):
         best = [readings.describe(int(i), name) for i, name in zip(order[:3], names, strict=False)]
