@@ -245,6 +245,19 @@ def from_study(name: str, folder: str | os.PathLike[str]) -> str:
     return name if os.path.isabs(path) and outside else _joined(start, result, end)
 
 
+def written_name(name: str, folder: str | None, ledger: str | None) -> str:
+    """The name of a file or an address as a study in ``folder`` calls it; as it is where nothing says where that is.
+
+    A study without a file is where its ledger is: read from a file there, it asks for the same release.
+
+    >>> written_name("/data/visits.csv", None, "/data/visits.ledger"), written_name("/data/visits.csv", None, None)
+    ('visits.csv', '/data/visits.csv')
+    """
+    if folder is None and ledger is not None and "://" not in ledger:
+        folder = os.path.dirname(ledger)
+    return name if folder is None else from_study(name, folder)
+
+
 def _split(name: str) -> tuple[str, str, str]:
     """What stands before a path, the path (empty where a server is named), and what stands behind it."""
     scheme, colon, rest = name.partition("://")

@@ -15,6 +15,7 @@ import numpy as np
 from barrow import study
 from barrow.display import Displayed
 from barrow.errors import ParameterError, optional_library
+from barrow.numerics.places import Places
 from barrow.questions import Answer
 from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement
@@ -261,10 +262,11 @@ def _lines(rows: Rows, space: Space) -> list[dict[str, Any]] | None:
     ends = [cell_places(part) for part, _ in space.geometry.parts]
     if len(ends) != 2 or ends[0] is None or ends[1] is None or space.size != len(rows):
         return None
-    begin, end = ends
+    begin: Places = ends[0]
+    end: Places = ends[1]
     results = []
     for i, row in enumerate(rows):
-        if not row.get("low_95", row.get("share", 0.0)) > 0:
+        if not float(row.get("low_95", row.get("share", 0.0))) > 0:
             continue
         a, b = divmod(i, len(end))
         points = [[float(begin.lon[a]), float(begin.lat[a])], [float(end.lon[b]), float(end.lat[b])]]

@@ -40,7 +40,6 @@ from barrow.study.arguments import (
     checked_missing,
     checked_text,
     effective_space,
-    from_study,
     honest_share,
     parties_of,
     promises_of,
@@ -49,6 +48,7 @@ from barrow.study.arguments import (
     space_of_any,
     user_level_of_any,
     with_outside,
+    written_name,
 )
 from barrow.study.bars import bars
 from barrow.study.data import Data
@@ -226,14 +226,8 @@ class Study(Displayed):
         return folder
 
     def written(self, name: str) -> str:
-        """How a statement writes the name of a file or an address: as seen from the study's folder.
-
-        A study without a file is where its ledger is: read from a file there, it asks for the same release.
-        """
-        folder = self.folder
-        if folder is None and self.ledger is not None and "://" not in self.ledger:
-            folder = os.path.dirname(self.ledger)
-        return name if folder is None else from_study(name, folder)
+        """How a statement writes the name of a file or an address: as seen from the study's folder."""
+        return written_name(name, self.folder, self.ledger)
 
     @property
     def policy(self) -> Policy:

@@ -133,14 +133,14 @@ def _stacked(
     marks: Sequence[str],
 ) -> list[str]:
     """What a map is made of, from the ground up."""
+    under, over = land_and_frame(ground, projection)
     return [
-        _shapes(ground, projection),
-        _under(ground),
+        under,
         unsure,
         "".join(shapes for shapes, _, _ in layers),
-        _over(ground),
+        over,
         landmarks(projection),
-        _scale_bar(projection, projection.fit[3]),
+        scale_bar(projection, projection.fit[3]),
         "".join(marks),
         "".join(key for _, key, _ in layers),
     ]
