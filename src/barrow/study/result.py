@@ -266,7 +266,8 @@ def _lines(rows: Rows, space: Space) -> list[dict[str, Any]] | None:
     end: Places = ends[1]
     results = []
     for i, row in enumerate(rows):
-        if not float(row.get("low_95", row.get("share", 0.0))) > 0:
+        least = row.get("low_95", row.get("share"))
+        if not isinstance(least, float) or least <= 0.0:
             continue
         a, b = divmod(i, len(end))
         points = [[float(begin.lon[a]), float(begin.lat[a])], [float(end.lon[b]), float(end.lat[b])]]
