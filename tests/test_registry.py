@@ -66,7 +66,11 @@ def test_the_tables_hold_every_class_that_has_a_name_by_this_name(registry, root
 
 
 def test_spaces_that_are_ready_are_made_by_name():
-    assert {name: space_from_spec({"kind": name}).kind for name in READY} == dict.fromkeys(READY, "circle")
+    box = {"trips": {"box": [40, -74, 41, -73], "cell": 50}}
+    assert {name: space_from_spec({"kind": name, **box.get(name, {})}).kind for name in READY} == READY
+    with pytest.raises(ParameterError, match="The space 'trips'") as told:
+        space_from_spec({"kind": "trips"})
+    assert told.value.fix == "see help(barrow.Product.trips)"
 
 
 SPECS = [

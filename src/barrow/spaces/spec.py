@@ -140,7 +140,8 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
     rest = plain_table(spec, "The space")
     name, written = rest.pop("kind", None), rest.pop("written", None)
     if (maker := _maker(str(name))) is not None:
-        with reading(f"The space {name!r}", allowed="its own arguments", fix=f'kind = "{name}", and nothing else'):
+        where = f"see help(barrow.{SPACES[READY[str(name)]].__name__}.{name})"
+        with reading(f"The space {name!r}", allowed="its own arguments", fix=where):
             return maker(**rest)
     kind: Any = SPACES.get(str(name))
     if kind is None:
