@@ -15,6 +15,7 @@ import barrow as bw
 from barrow.engines.base import Engine, engine_for
 from barrow.engines.memory import MemoryEngine
 from barrow.engines.source import ENGINES, Source
+from barrow.errors import ParameterError
 from barrow.local import Survey
 from barrow.questions import Mean, Question, question_kinds
 from barrow.registry import PluginError, Registry, package_of, usable
