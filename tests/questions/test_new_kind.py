@@ -46,11 +46,11 @@ def made() -> type[Question]:
             return f"We released {statement.released} of {statement.people:,} people."
 
         @classmethod
-        def counted(cls, statement: Any) -> str:
+        def _counted(cls, statement: Any) -> str:
             return "Every person counts once."
 
         @classmethod
-        def noise_steps(cls, statement: Any) -> list[str]:
+        def _noise_steps(cls, statement: Any) -> list[str]:
             return ["Noise was added to the mean, which was held against the number."]
 
     @dataclass(frozen=True, eq=False)

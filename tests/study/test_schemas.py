@@ -17,6 +17,7 @@ from barrow.promises.events import (
     PersonKNormNoise,
     PureRelease,
     SampledItems,
+    SecureSum,
     ShuffledReports,
     UserLevelRelease,
 )
@@ -29,6 +30,7 @@ EXAMPLES = [
     PersonKNormNoise("1/3", model="central", range_ratio="1/30"),
     PersonGaussianNoise(3, delta="1e-12", model="central"),
     PureRelease(5, model="central"),
+    SecureSum(5, range_ratio="1/3", aggregators=3, dishonest=1),
     REPORTS,
     ShuffledReports(1, reports=9, items=3, delta=0, model="local", randomiser="krr:3"),
     ShuffledReports(1, reports=9, items=3, delta=0, model="local", channel=ItemChannel([[3, 1], [1, 3]], [1.0])),

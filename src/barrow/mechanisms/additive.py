@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -158,6 +158,15 @@ class NoiseDistribution:
         a, c = 1.0 / q, 1.0 + (d - 1.0) / q
         log_moment = math.lgamma(3.0 * a) + math.lgamma(a + c) - math.lgamma(a) - math.lgamma(3.0 * a + c)
         return math.sqrt((d + 1.0) * (d + 2.0) * math.exp(log_moment))
+
+
+@runtime_checkable
+class StatedNoise(Protocol):
+    """Noise whose scale and grid are said otherwise than it is planned as."""
+
+    @property
+    def stated(self) -> tuple[Fraction, Fraction]:
+        """Scale and grid of the mean over people, as a statement says them."""
 
 
 class CalibratedNoise(Protocol):

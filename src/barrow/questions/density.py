@@ -129,10 +129,10 @@ class Density(Linear):
         return planning.DensityMap(built.query, built.noise)
 
     @classmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         return [
-            *super().noise_steps(statement),
+            *super()._noise_steps(statement),
             "Beside each value stands the share of the nearest map without negative shares whose sum is 1, which uses "
             "nothing but the values.",
         ]

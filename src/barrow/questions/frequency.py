@@ -114,12 +114,12 @@ class Frequency(ItemWiseQuestion):
         )
 
     @classmethod
-    def counted(cls, statement: Statement) -> str:
+    def _counted(cls, statement: Statement) -> str:
         """What was randomised."""
         return items_counted(statement)
 
     @classmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How reports were drawn, and what was made of them."""
         decode = needed(statement.answer.frequency).decode
         return [

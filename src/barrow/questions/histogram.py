@@ -250,12 +250,12 @@ class Histogram(Question):
         )
 
     @classmethod
-    def counted(cls, statement: Statement) -> str:
+    def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
         return shares_counted(statement, needed(statement.answer.histogram))
 
     @classmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn and decoded."""
         if statement.answer.hidden_groups is not None:
             return hidden_noise_steps(statement)

@@ -205,12 +205,12 @@ class Items(ItemWiseQuestion):
         )
 
     @classmethod
-    def counted(cls, statement: Statement) -> str:
+    def _counted(cls, statement: Statement) -> str:
         """What was randomised."""
         return items_counted(statement)
 
     @classmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How reports were drawn."""
         moved, unit = statement.answer.distortion, statement.unit
         far = [] if moved is None else [f"A report is {moved:.4g} {unit}".rstrip() + " from its item on average."]

@@ -164,7 +164,7 @@ class Linear(Question):
         )
 
     @classmethod
-    def counted(cls, statement: Statement) -> str:
+    def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
         if statement.answer.hidden_groups is not None:
             return hidden_counted(statement)
@@ -172,7 +172,7 @@ class Linear(Question):
         return f"Every person counts once: {statement.released}, over {people}, as an exact fraction."
 
     @classmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn."""
         facts = statement.answer
         if facts.hidden_groups is not None:

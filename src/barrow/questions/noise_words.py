@@ -6,9 +6,7 @@ import math
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from barrow.mechanisms.additive import CalibratedNoise
-from barrow.mechanisms.sampled_sums import SampledEdgeNoise
-from barrow.mechanisms.summed import SummedNoise
+from barrow.mechanisms.additive import CalibratedNoise, StatedNoise
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.questions.question import digits_of
 from barrow.questions.statement import AnswerFacts, Statement, not_whole
@@ -37,7 +35,7 @@ def snapping_words(facts: AnswerFacts, shares: bool = False) -> str:
 
 def stated_noise(noise: CalibratedNoise) -> tuple[Fraction, Fraction]:
     """Scale and grid as they are said: those of aggregators are of the sum, and not of what it is planned as."""
-    return noise.stated if isinstance(noise, SummedNoise | SampledEdgeNoise) else (noise.scale, noise.grid)
+    return noise.stated if isinstance(noise, StatedNoise) else (noise.scale, noise.grid)
 
 
 def noise_sentence(facts: AnswerFacts) -> str:

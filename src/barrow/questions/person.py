@@ -119,7 +119,7 @@ class Person(Linear):
         raise _central_only()
 
     @classmethod
-    def counted(cls, statement: Statement) -> str:
+    def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
         return (
             f"Every person counts once, with a number made of all their records: {statement.released}, over "

@@ -130,14 +130,14 @@ class Quantile(Question):
         )
 
     @classmethod
-    def counted(cls, statement: Statement) -> str:
+    def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
         if statement.answer.hidden_groups is not None:
             return hidden_counted(statement)
         return shares_counted(statement, needed(statement.answer.read_from))
 
     @classmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         if statement.answer.hidden_groups is not None:
             return hidden_noise_steps(statement)

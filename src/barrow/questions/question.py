@@ -151,13 +151,18 @@ class Question(ABC):
         """What was released, and how accurate it is, in a sentence or two."""
 
     @classmethod
+    def steps(cls, statement: Statement) -> list[str]:
+        """How a release was made: first what the noise was added to, then how it was drawn, step by step."""
+        return [cls._counted(statement), *cls._noise_steps(statement)]
+
+    @classmethod
     @abstractmethod
-    def counted(cls, statement: Statement) -> str:
+    def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
 
     @classmethod
     @abstractmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, step by step."""
 
     # How it is written.

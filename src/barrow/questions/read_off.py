@@ -52,7 +52,7 @@ class ReadOff(Linear):
         return f"We released {statement.released}, {people}. {cls.intervals}"
 
     @classmethod
-    def noise_steps(cls, statement: Statement) -> list[str]:
+    def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
         return [noise_sentence(statement.answer), cls.decoding]
 

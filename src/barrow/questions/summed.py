@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.sampled_sums import SampledEdgeNoise
 from barrow.mechanisms.statistics import UserCounts
 from barrow.mechanisms.summed import SumForm, SummedNoise, mean_of_sums, sum_form
 from barrow.promises import Guarantee
@@ -23,6 +22,7 @@ from barrow.questions.channels import MOST_ENTRIES, LocalChannel, Wire, exact_me
 from barrow.questions.collecting import ReportSums, for_people
 
 if TYPE_CHECKING:
+    from barrow.mechanisms.sampled_sums import SampledEdgeNoise  # which loads decoders
     from barrow.queries import Query
     from barrow.questions.answer import Answer
     from barrow.spaces.space import Ids
@@ -55,11 +55,11 @@ class SummedChannel(LocalChannel):
     def form(self) -> SumForm:
         """What honest answers look like."""
         noise = self.noise
-        return noise.form if isinstance(noise, SampledEdgeNoise) else sum_form(self.query.table, noise.step)
+        return noise.form if not isinstance(noise, SummedNoise) else sum_form(self.query.table, noise.step)
 
     def report(self, items: Ids) -> list[int]:
         """One person's answer, drawn once: whoever calls keeps it, and never lets it out of the device."""
-        if isinstance(self.noise, SampledEdgeNoise):
+        if not isinstance(self.noise, SummedNoise):
             return self.noise.sample(self.query, items)
         center = UserCounts.of_users(self.terms.space, [items]).center(self.query)
         return self.form.encode([center.exact_entry(j) for j in range(self.query.dimension)])
@@ -85,7 +85,7 @@ class SummedChannel(LocalChannel):
     def report_description(self) -> str:
         """What leaves a phone, in words."""
         parties = self.noise.parties
-        how = "counted in samples" if isinstance(self.noise, SampledEdgeNoise) else "rounded at random"
+        how = "counted in samples" if not isinstance(self.noise, SummedNoise) else "rounded at random"
         return (
             f"your own answer, {how} and cut into {parties.aggregators} sealed shares, one for each "
             "aggregator, of which each alone is random, with a proof that the answer has the right form"
@@ -97,7 +97,7 @@ class SummedChannel(LocalChannel):
         table = self.query.table
         metric = exact_metric(self.query.space)
         if (
-            isinstance(self.noise, SampledEdgeNoise)
+            not isinstance(self.noise, SummedNoise)
             or metric is None
             or self.query.space.items * self.query.dimension > MOST_ENTRIES
         ):

@@ -161,7 +161,8 @@ def explain(statement: Statement) -> str:
     '1. The records were snapped to the public space; only integer counts left the engine.'
     """
     note = "" if statement.outside == "error" else f" ({OUTSIDE_WORDS[statement.outside]})"
-    entry, kind, reports = statement.ledger, kind_of(statement), bool(statement.conditions)
+    entry, reports = statement.ledger, bool(statement.conditions)
+    counted, *noise = kind_of(statement).steps(statement)
     steps = [
         *(
             [_COLLECTED[statement.model]]
@@ -169,14 +170,14 @@ def explain(statement: Statement) -> str:
             else [
                 f"The records were snapped to the public space; only integer counts left the engine.{note}",
                 *_read_steps(statement),
-                kind.counted(statement),
+                counted,
             ]
         ),
         statement.price
         + " was reserved in the ledger"
         + ("" if entry is None else f" (entry {entry.entry}, key {entry.key!r})")
         + (" before anything was published." if reports else " before any noise was drawn."),
-        *kind.noise_steps(statement),
+        *noise,
         f"The guarantee, {statement.definition}, follows from {statement.theorem} and depends on public parameters "
         "only.",
         f"If all data of one person were different: ε = {at_most(statement.worst_case.epsilon)}.",
