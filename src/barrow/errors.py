@@ -188,7 +188,7 @@ def reading(
     ...
     barrow.errors.ParameterError: The event has wrong or missing keys, fields or values (KeyError: 'version').
       allowed: what to_spec() or to_json() writes
-      fix:     mend it
+      fix:     correct it
     """
     try:
         yield

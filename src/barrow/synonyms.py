@@ -45,7 +45,7 @@ _MEANT: dict[str, str] = {
     "epsilon": "eps privacy budget",
     "cell": "step resolution width size grid",
     "bandwidth": "smoothing sigma radius width",
-    "ledger": "budget account log",
+    "ledger": "budget log",
     "promise": "promises guarantee policy",
     "question": "query queries questions ask",
     "dataset": "name database data_set",

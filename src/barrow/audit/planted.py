@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from barrow.accounting import pricing, shuffled
-from barrow.audit import summed as audit_summed
+from barrow import accounting
+from barrow.accounting import shuffled
 from barrow.audit.cases import CASES
 from barrow.audit.verdict import Planted
 from barrow.engines import counts as engine_counts
@@ -24,7 +24,7 @@ from barrow.engines import memory
 from barrow.errors import BarrowError
 from barrow.ledger import cells, charges, opened
 from barrow.ledger import promises as ledger_promises
-from barrow.mechanisms import additive, itemwise, linear, reduction, statistics, strategies, summed
+from barrow.mechanisms import additive, itemwise, linear, reduction, sampled_sums, statistics, strategies, summed
 from barrow.mechanisms.user_level import ball, noise, subsets
 from barrow.noise import Center, lazy_uniform
 from barrow.noise.additive import graph_noise, knorm, rounded, variates
@@ -71,6 +71,7 @@ def planted(bug: Bug) -> Iterator[None]:
     >>> changed, additive.AdditiveNoise.draw is before
     (True, True)
     """
+    getattr(bug.owner, bug.piece)  # a name that loads its module on first use is there from here on
     shipped = vars(bug.owner)[bug.piece]
     setattr(bug.owner, bug.piece, bug.broken(shipped))
     try:
@@ -371,7 +372,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("half the price of reports", "exponential", shuffled.ShuffledAccountant, "guarantee", _after(_half_price)),
     Bug("the price of one item for all", "gkrr", itemwise.ItemWise, "event", _one_item),
     Bug("samples that are not uniform", "sampled", reduction, "uniform_places", _first_only),
-    Bug("samples taken for nothing", "sampled", pricing, "sampled_alpha_upper", _times(0.25)),
+    Bug("samples taken for nothing", "sampled", accounting, "sampled_alpha_upper", _times(0.25)),
     Bug("a histogram's range of 1 instead of 2", "user level Laplace", _QUERY, "constants", _half_range),
     Bug("levels that share one range", "user level levels", _QUERY, "constants", _half_range),
     Bug("a side that tells too much", "user level half sphere", ball, "_agree", _bolder),
@@ -393,7 +394,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("replayable noise called private", "samplers", SeededSource, "private", lambda f: property(lambda self: True)),
     Bug("discrete noise at the price of Laplace", "secure sums", summed.SummedNoise, "ratio", _exponential_ratio),
     Bug("a grid for 1.05 alpha", "secure sums", summed, "_step", _times(Fraction(20, 21))),
-    Bug("samples that cost nothing", "secure sums", audit_summed, "inner_for", lambda f: lambda alpha, samples: alpha),
+    Bug("samples that cost nothing", "secure sums", sampled_sums, "inner_for", lambda f: lambda alpha, samples: alpha),
     Bug("answers rounded to the nearest step", "secure sums", summed, "rounded_at_random", _nearest_step),
     Bug("dishonest noise counted on", "secure sums", aggregation.Aggregation, "honest", _all_parties),
     Bug("half of the noise shares", "secure sums", shares, "kept_by_urn", _after(lambda kept: kept // 2)),

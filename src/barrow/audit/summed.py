@@ -19,8 +19,8 @@ from barrow import heavy
 from barrow.accounting import price
 from barrow.audit.pairs import known_distances, small_users
 from barrow.audit.verdict import NEAR, Finding, Tally
-from barrow.mechanisms import UserCounts
-from barrow.mechanisms.sampled_sums import SampledEdgeNoise, inner_for, sampled_edge_noise
+from barrow.mechanisms import UserCounts, sampled_sums
+from barrow.mechanisms.sampled_sums import SampledEdgeNoise, sampled_edge_noise
 from barrow.mechanisms.summed import SummedNoise, sum_form, summed_noise
 from barrow.noise.source import SeededSource
 from barrow.promises import Aggregation
@@ -113,7 +113,7 @@ def audit_samples(nodes: int, samples: int, alpha: Fraction) -> Finding:
     space = Circle(nodes, names=list("abcdefgh"[:nodes]))
     noise = sampled_edge_noise(space, alpha, users=1)
     graph = noise.plan.graph
-    noise = replace(noise, samples=samples, inner=inner_for(alpha, samples))
+    noise = replace(noise, samples=samples, inner=sampled_sums.inner_for(alpha, samples))
     tally, promised = Tally(f"secure sums, {samples} samples on {nodes} nodes", "aggregated"), price(noise.event)
     around = _around(graph)
     counts = [c for c in product(range(samples + 1), repeat=nodes) if sum(c) == samples]

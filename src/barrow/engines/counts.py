@@ -219,7 +219,7 @@ class CheckReport:
     no user     0 rows
     lost items  1 rows whose item is missing or not an item of the public space
       row 2: item = 'XXX'
-    Not usable as it is: mend these rows, or write outside = ...
+    Not usable as it is: correct these rows, or write outside = ...
     """
 
     rows: int = 0

@@ -137,12 +137,13 @@ def brief_lines(answer: Answer) -> list[str]:
     >>> from barrow.spaces import Line
     >>> from barrow.promises import Promise
     >>> promises = (Promise("all", "5 years", "0.5"),)
-    >>> for line in brief_lines(Mean().plan(Terms(Line(0, 100, unit="years", whole=True, step=1), 1000, promises))):
+    >>> plan = Mean().plan(Terms(Line(0, 100, unit="years", whole=True, step=1), 1000, promises))
+    >>> for line in brief_lines(plan)[:4]:
     ...     print(line)
     Question  the mean over people of the mean of their items (years)
     Error     each value ± 0.03 years (95 %)
     Hidden    all data by 5 years: a 50 % guess can become at most 62.3 % (ε 0.5 of 0.5)
-    Worst     all data of one person different: at most 99.96 % (ε ≤ 10)
+    Worst     all data of one person different: at most 100 % (ε ≤ 10)
     """
     terms, delta = answer.terms, answer.guarantee.definition.delta_at(1)
     own = [*answer_lines(answer), *other_lines(answer)]

@@ -372,6 +372,8 @@ def write_study(study: Study, path: str | os.PathLike[str]) -> None:
     Fraction(25, 1)
     """
     file = Path(path_text(path, "The study file"))
+    if not isinstance(study, Study):
+        raise ParameterError(f"The study is {study!r}.", allowed="a Study", fix="bw.Study(space, promises)")
     text = _text(plain_table(spec_of(study, file.parent), "The study"))
     partial = file.with_name(f".{file.name}.{os.getpid()}-{time.monotonic_ns()}")
     try:
