@@ -92,7 +92,7 @@ def test_a_report_of_months_is_a_line_and_says_what_differs(barrow, months):
     page = Path("year.html").read_text()
     assert "3 values from" in page
     assert "2026-01 to 2026-03</h1>" in page
-    assert "hich periods are read: 2026-01..2026-03" in _plain(page)
+    assert "hich periods are read: 2026-01 to 2026-03" in _plain(page)
     code, out, err = barrow("verify")
     assert (code, err, out.count("✓ ledger: entry")) == (0, "", 3)
     assert "the noise" in page
