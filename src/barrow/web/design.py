@@ -33,7 +33,7 @@ from barrow.study.statement import make_statement
 from barrow.web.example import Pictured
 from barrow.web.previews import preview, preview_items, previewed, ready, smoothed_over
 from barrow.web.request import DesignRequest, at
-from barrow.web.words import alarm, grid_words, guess, promise_rows
+from barrow.web.words import alarmed, grid_words, guess, promise_rows
 
 _PLANS: Cache[Answer] = Cache(32)
 _WITHIN = 5.0
@@ -106,7 +106,7 @@ class Design:
             "picture_words": f"{self.pictured.words.capitalize()}, with the noise that these promises ask for; no data "
             f"of yours are in it.{self.pictured.legend}",
             "sentence": self.sentence,
-            "alarm": alarm(self.plan.worst_epsilon, float(self.plan.guarantee.definition.delta_at(1))),
+            "alarm": alarmed(self.plan),
             "warnings": [
                 *texts(told, Severity.WARNING),
                 *texts(told, Severity.UNPROVED),

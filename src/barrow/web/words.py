@@ -8,8 +8,10 @@ from typing import Any
 
 from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT, at_most
-from barrow.promises import Policy, odds_upper
+from barrow.promises import CAP, Policy, odds_upper
 from barrow.promises.policy import Satisfied
+from barrow.questions import Answer
+from barrow.questions.plan_text import worst_alarm
 from barrow.spaces import Space
 
 
@@ -23,25 +25,12 @@ def guess(epsilon: float, delta: float = 0.0) -> str:
     return at_most(odds, PERCENT) if odds <= 0.999 else "more than 99.9 %"
 
 
-ALARM = 0.9
-"""A worst case above this is said aloud."""
-CAP = {"share": "all", "distance": "anywhere", "epsilon": "2.19"}
-"""The promise that keeps every worst case below it: exp(2.19) is less than 9."""
-
-
-def alarm(epsilon: float, delta: float = 0.0) -> dict[str, Any] | None:
-    """What is said of a worst case above 90 %, and the promise that caps it; None below.
-
-    >>> alarm(2.19), alarm(10.9)["promise"]["epsilon"]
-    (None, '2.19')
-    """
-    if odds_upper(epsilon, delta) <= ALARM:
-        return None
-    text = (
-        f"Small changes are hidden as promised. If everything about a person had been different, a 50 % guess can "
-        f"become {guess(epsilon, delta)}: practically sure. One more promise caps this at 90 %, and adds noise."
-    )
-    return {"text": text, "promise": CAP}
+def alarmed(answer: Answer) -> dict[str, Any] | None:
+    """What is said of a worst case above 90 %, and the promise that caps it; None below."""
+    text = worst_alarm(answer)
+    parts = (part.strip() for part in CAP.split(","))
+    promise = dict(zip(("share", "distance", "epsilon"), parts, strict=True))
+    return None if text is None else {"text": text, "promise": promise}
 
 
 def guesses() -> list[dict[str, str]]:
