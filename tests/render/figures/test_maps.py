@@ -285,9 +285,9 @@ def test_projection():
 
 
 def test_places_are_called_by_the_nearest_city():
-    names = place_names(np.array([48.85, 48.86, 40.7, -60.0]), np.array([2.36, 2.8, -73.4, -150.0]), reach=6)
+    names = place_names(np.array([48.85, 48.86, 40.7, -60.0]), np.array([2.36, 2.8, -72.4, -150.0]), reach=6)
     assert names[0] == "Paris"
-    assert names[1].endswith("E of Paris")
+    assert names[1].endswith("near Paris")
     assert names[2].endswith("E of New York")
     assert names[3] == "60°S 150°W"
     twice = place_names(np.array([48.861, 48.862]), np.array([2.8, 2.8]), reach=6)

@@ -17,6 +17,8 @@ from barrow.numerics.places import Floats
 _RADIUS_KM = 6371.0088
 _FAR_KM = 3000.0
 """Beyond so many kilometres a city says nothing: coordinates do."""
+_VAGUE_KM = 80.0
+"""The list has a tenth of a degree: below so many kilometres its distances and directions would be guesses."""
 _MANY = 2_000
 """Places that are compared with all cities at once."""
 _WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
@@ -74,7 +76,9 @@ def place_names(lat: Floats, lon: Floats, reach: float = 0.0) -> list[str]:
         reach: So many kilometres from a city a place is still called by its name alone.
 
     >>> place_names(np.array([48.86, 48.86, -50.0]), np.array([2.35, 2.5, -120.0]), reach=5)
-    ['Paris', '12 km E of Paris', '50°S 120°W']
+    ['Paris', 'near Paris', '50°S 120°W']
+    >>> place_names(np.array([48.86]), np.array([5.0]))
+    ['190 km E of Paris']
     """
     lat, lon = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
     parts = [slice(k, k + _MANY) for k in range(0, len(lat), _MANY)]
@@ -102,6 +106,8 @@ def _near(lat: Floats, lon: Floats, reach: float) -> list[str]:
         if far <= reach
         else ""
         if far > _FAR_KM
+        else f"near {known.names[city]}"
+        if far < _VAGUE_KM
         else f"{near(far, 'km', digits=2)} {_WINDS[w]} of {known.names[city]}"
         for city, far, w in zip(best.tolist(), away[rows, best].tolist(), wind.tolist(), strict=True)
     ]
