@@ -79,7 +79,7 @@ def test_a_release_says_what_was_asked_and_its_statement_verifies(tmp_path):
     assert "%" in release.statement.summary[0]
     assert release.statement.answer.shares
     assert all(check.holds for check in bw.verify(tmp_path / "share", ledger=tmp_path / "visits.ledger"))
-    assert "No person's number was rounded" in request.plan().question.counted(release.statement)
+    assert "No person's number was rounded" in request.plan().question.steps(release.statement)[0]
 
 
 def test_intervals_hold_the_exact_value_as_often_as_they_say():
