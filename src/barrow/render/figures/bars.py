@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT, between, near
+from barrow.numerics.exact import PERCENT, at_most, between, near
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Numbers, Readings, checked_labels, finite
 from barrow.render.figures.svg import (
@@ -236,6 +237,10 @@ def histogram(
 
 def _finding(readings: Readings, name: Callable[[int], str]) -> str:
     best, below = int(readings.value.argmax()), int(readings.below.sum())
+    if below == len(readings) > 1:
+        most = max(readings.ceiling(i) for i in range(below))
+        none = f"No single one of {below:,} values stands out of the noise: each is at most"
+        return f"{none} {at_most(most, readings.unit, digits=2)}. Read the shape, not single bars."
     many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
     return f"The largest value is {readings.describe(best, name(best))}.{many}"
 
@@ -260,12 +265,20 @@ def _outline(truth: Numbers, columns: Sequence[tuple[int, float, float]], y: Axi
 
 
 def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: AxisScale) -> str:
-    """All intervals as one band, where columns are too narrow for whiskers."""
+    """The intervals of what stands out as bands, where columns are too narrow for whiskers.
+
+    Limits of single columns that cannot be told from 0 would hide the shape, which is known better than they are.
+    """
     if readings.low is None or readings.high is None:
         return ""
-    upper = "L".join(f"{a:.1f},{y(min(readings.high[i], y.high)):.1f}H{b:.1f}" for i, a, b in columns)
-    lower = "L".join(f"{b:.1f},{y(max(readings.low[i], y.low)):.1f}H{a:.1f}" for i, a, b in reversed(columns))
-    return element("path", d=f"M{upper}L{lower}Z", class_="reach")
+    low, high, paths = readings.low, readings.high, []
+    for below, group in groupby(columns, key=lambda column: bool(readings.below[column[0]])):
+        run = [] if below else list(group)
+        if run:
+            upper = "L".join(f"{a:.1f},{y(min(high[i], y.high)):.1f}H{b:.1f}" for i, a, b in run)
+            lower = "L".join(f"{b:.1f},{y(max(low[i], y.low)):.1f}H{a:.1f}" for i, a, b in reversed(run))
+            paths.append(f"M{upper}L{lower}Z")
+    return element("path", d="".join(paths), class_="reach") if paths else ""
 
 
 def _upright_whisker(readings: Readings, i: int, y: AxisScale, x: float, half: float) -> str:
