@@ -33,6 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if reporter is not None:
         reporter._tw.fullwidth = reporter._tw.fullwidth  # pytest's own lines stay as they are
+    os.environ["BARROW_MEMORY"] = "off"  # tests say where they remember something
     os.environ["COLUMNS"] = "1000"  # sentences are looked for whole; tests/cli/test_columns.py has a real terminal
 
 

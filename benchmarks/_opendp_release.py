@@ -35,4 +35,4 @@ for _ in range(repeats):
     start = time.perf_counter()
     release()
     times.append(time.perf_counter() - start)
-print(json.dumps({"seconds": statistics.median(times)}))
+print(json.dumps({"seconds": statistics.median(times) if times else None}))

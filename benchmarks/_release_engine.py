@@ -89,7 +89,8 @@ def measure(rows: int, folder: Path, *, repeats: int = 5, sizes: str = "equal") 
     calls: dict[str, Callable[[], object]] = {"ours": lambda: ours(path)}
     for name, sql in statements.items():
         calls[name] = lambda sql=sql: connection.execute(sql).fetchnumpy()  # type: ignore[misc]
-    _compare(ours(path), connection.execute(statements["join"]).fetchnumpy())
+    joined = connection.execute(statements["join"]).fetchnumpy()
+    _compare(ours(path), {name: np.asarray(column) for name, column in joined.items()})
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(repeats):
         for name, call in calls.items():

@@ -19,10 +19,10 @@ import numpy as np
 
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
-from barrow.mechanisms.edge_intervals import region_interval
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
 from barrow.mechanisms.multiscale import mixed_reference
+from barrow.mechanisms.region_weights import region_interval
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.planning.node_spacing import best_spacing

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -36,12 +36,12 @@ def study(path: Path, users: int, items: Discrete, folder: Path) -> Study:
     """A study with a ledger and an output folder of its own."""
     number = next(_COUNTER)
     ledger = str(folder / f"{number}.ledger")
-    Ledger.create(ledger, Budget("visits", users, SpaceRef.of(items), Emd(10, model="central")))
+    Ledger.create(ledger, Budget(f"visits-{number}", users, SpaceRef.of(items), Emd(10, model="central")))
     return Study(
         items,
         alpha=1,
         users=users,
-        dataset="visits",
+        dataset=f"visits-{number}",
         questions=["histogram"],
         data=read(str(path), user="uid", item="item"),
         ledger=ledger,
@@ -90,6 +90,7 @@ def peak(rows: int) -> float:
 
 def against_opendp() -> dict[str, float]:
     """OpenDP's seconds for a user-level histogram of 1e6 rows, divided by ours: with a report, and without."""
+    _FOLDER.mkdir(exist_ok=True)
     path = _FOLDER / "opendp-1e6.parquet"
     if not path.exists():
         select = "SELECT (i // 100)::INT AS uid, (hash(i) % 100)::INT AS item FROM range(1000000) r(i)"
@@ -106,7 +107,23 @@ def against_opendp() -> dict[str, float]:
             ours = statistics.median(times[1:])
             result[name] = round(theirs / ours, 2)
             print(f"{name}: release {ours:.3f} s, OpenDP {theirs:.3f} s, ratio {theirs / ours:.1f}")
-    return result
+    return {**result, **_fresh(python, script, path)}
+
+
+def _fresh(python: str, script: Path, path: Path) -> dict[str, float]:
+    """OpenDP's CPU seconds of a fresh process with one release, imports included, over ours with report and ledger."""
+    root = Path(__file__).parent.parent
+    theirs = min(_process([python, str(script), str(path), "0"], root) for _ in range(2))
+    ours = min(_process([sys.executable, "-m", "benchmarks.release", "--once", str(path)], root) for _ in range(2))
+    print(f"fresh process: ours {ours:.2f} CPU s, OpenDP {theirs:.2f}, ratio {theirs / ours:.2f}")
+    return {"opendp_1e6_fresh_process": round(theirs / ours, 2), "fresh_process_cpu_seconds": round(ours, 3)}
+
+
+def _process(command: Sequence[str], root: Path) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True, cwd=root)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
@@ -115,7 +132,16 @@ def main() -> None:
     parser.add_argument("--rows", type=float, default=1e8, help="rows of the large file (1e8 by default)")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--peak", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--once", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--only-opendp", action="store_true", help="only what is measured against OpenDP")
     options = parser.parse_args()
+    if options.once is not None:
+        with tempfile.TemporaryDirectory() as folder:
+            study(options.once, 10_000, Discrete([str(i) for i in range(100)]), Path(folder)).release()
+        return
+    if options.only_opendp:
+        finish(against_opendp())
+        return
     if options.peak is not None:
         rows = int(options.peak)
         with tempfile.TemporaryDirectory() as folder:

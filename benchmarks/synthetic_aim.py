@@ -1,8 +1,8 @@
 """Synthetic records against AIM: ``scripts/bench synthetic_aim --python ENV/bin/python``.
 
-AIM (an adaptive mechanism for synthetic tables under user-level differential privacy; the package dpmm, in an
-environment of its own: ``pip install dpmm``) gets one record of each person, on public cells like ours, at the
-worst-case epsilon of our plan and at the epsilon of our promise, with delta 1e-9. Five queries are answered from
+AIM (an adaptive mechanism for synthetic tables under user-level differential privacy; the package smartnoise-synth, in
+an environment of its own: ``pip install smartnoise-synth``) gets one record of each person, on public cells like ours,
+at the worst-case epsilon of our plan and at the epsilon of our promise, with delta 1e-9. Five queries are answered from
 100,000 synthetic records of each: means, shares of a region, quantiles, a two-way table and a correlation. The figure
 is how far each is from the truth, each person counting once; one run.
 """
@@ -26,15 +26,18 @@ EPSILON = "0.5"
 SHARE = 20
 """The promise: everything about a person, moved by one part in so many of the largest distance, at EPSILON."""
 _WORKER = """
-import json, sys
-import numpy as np, pandas as pd
-from dpmm.models.aim import AIMGM
+import json, sys, contextlib
+import pandas as pd
+from snsynth.aim import AIMSynthesizer
+from snsynth.transform import LabelTransformer, TableTransformer
 given = json.load(sys.stdin)
-model = AIMGM(epsilon=given["epsilon"], delta=1e-9, compress=False, n_jobs=1, n_iters=given["iterations"])
-model.set_domain(domain={"a": given["sizes"][0], "b": given["sizes"][1]})
-model.set_random_state(np.random.RandomState())
-model.fit(pd.DataFrame({"a": given["a"], "b": given["b"]}))
-rows = model.generate(n_records=given["rows"])
+wide, high = given["sizes"]
+table = TableTransformer([LabelTransformer(nullable=False), LabelTransformer(nullable=False)])
+table.fit([(min(i, wide - 1), min(i, high - 1)) for i in range(max(wide, high))])
+with contextlib.redirect_stdout(sys.stderr):
+    model = AIMSynthesizer(epsilon=given["epsilon"], delta=1e-9, max_cells=max(10_000, wide * high))
+    model.fit(pd.DataFrame({"a": given["a"], "b": given["b"]}), transformer=table)
+    rows = pd.DataFrame(model.sample(given["rows"]), columns=["a", "b"]).astype(int)
 json.dump({"a": rows["a"].tolist(), "b": rows["b"].tolist()}, sys.stdout)
 """
 _QUERIES = ("mean", "share", "quantile", "table", "correlation")
@@ -100,7 +103,7 @@ def of_barrow(of: RealSet, rows: int) -> tuple[list[Floats], float, float]:
     return list(records.columns.values()), release.statement.worst_case.epsilon, float(EPSILON)
 
 
-def of_aim(python: str, of: RealSet, epsilon: float, rows: int, iterations: int) -> list[Floats]:
+def of_aim(python: str, of: RealSet, epsilon: float, rows: int) -> list[Floats]:
     """Synthetic records of AIM, anywhere in their cells."""
     whose, columns = of.records()
     low, high, sizes = grid(of)
@@ -109,8 +112,8 @@ def of_aim(python: str, of: RealSet, epsilon: float, rows: int, iterations: int)
     first = order[np.unique(whose[order], return_index=True)[1]]
     shares = [(column[first] - a) / (b - a) for column, a, b in zip(columns, low, high, strict=True)]
     cells = [np.minimum((share * size).astype(int), size - 1) for share, size in zip(shares, sizes, strict=True)]
-    asked = {"epsilon": epsilon, "rows": rows, "sizes": sizes, "iterations": iterations,
-             "a": cells[0].tolist(), "b": cells[1].tolist()}  # fmt: skip
+    first_column, second_column = (column.tolist() for column in cells)
+    asked = {"epsilon": epsilon, "rows": rows, "sizes": sizes, "a": first_column, "b": second_column}
     done = subprocess.run([python, "-c", _WORKER], input=json.dumps(asked), capture_output=True, text=True, check=True)
     drawn = json.loads(done.stdout)
     inside = [(np.array(drawn[name]) + source.random(rows)) / size for name, size in zip("ab", sizes, strict=True)]
@@ -120,10 +123,11 @@ def of_aim(python: str, of: RealSet, epsilon: float, rows: int, iterations: int)
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--python", required=True, help="The Python of an environment in which dpmm is installed.")
+    parser.add_argument(
+        "--python", required=True, help="The Python of an environment in which smartnoise-synth is installed."
+    )
     parser.add_argument("--only", help="One set.")
     parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--iterations", type=int, default=1000)
     given = parser.parse_args()
     results = []
     for of in (one for one in sets() if given.only in (None, one.name)):
@@ -133,8 +137,8 @@ def main() -> None:
         truth = answers(columns[0], columns[1], 1.0 / sizes[number], low, high)
         mine, worst, promised = of_barrow(of, given.rows)
         peers = {
-            "aim at the worst case": of_aim(given.python, of, worst, given.rows, given.iterations),
-            "aim at the promise": of_aim(given.python, of, promised, given.rows, given.iterations),
+            "aim at the worst case": of_aim(given.python, of, worst, given.rows),
+            "aim at the promise": of_aim(given.python, of, promised, given.rows),
         }
         print(f"{of.name}: {len(np.unique(whose)):,} people, worst case {worst:.3g}, promise {promised:.3g}")
         for who, records in {"barrow": mine, **peers}.items():

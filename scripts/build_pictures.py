@@ -20,6 +20,7 @@ from barrow.render import figures as fig
 from barrow.render.figures.svg import Floats
 from barrow.render.idea import idea_still
 from barrow.render.released import values_figure
+from barrow.study import Study
 from barrow.study.statement import make_statement
 
 DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
@@ -65,9 +66,10 @@ def europe() -> fig.Figure:
     box = (35.0, -11.0, 60.0, 30.0)
     places, lat, lon = grid(box, 50, 70)
     values = hills(lat, lon, EUROPE) + pattern(len(lat), 6e-5)
-    redraw = hills(lat, lon, EUROPE) + pattern(len(lat), 6e-5)[::-1]
+    again = hills(lat, lon, EUROPE) + pattern(len(lat), 6e-5)[::-1]
+    layers = [fig.FigureLayer("Another draw", "What changes is noise.", [again])]
     return fig.map_figure(
-        places, values, **intervals(values, 1.8e-4), noise=6e-4, box=box, redraws=[redraw], title="Where people were"
+        places, values, **intervals(values, 1.8e-4), noise=6e-4, box=box, layers=layers, title="Where people were"
     )
 
 
@@ -382,6 +384,67 @@ def visits() -> fig.Figure:
     return values_figure(make_statement(study, plan), tables, plan.terms.space, title="Visits of each of 20,000 people")
 
 
+def drawn(study: Study, question: str, rows: dict[str, list[object]], item: str | list[str], title: str) -> fig.Figure:
+    """The picture of a release of made-up records, with noise of a fixed seed."""
+    from barrow import read
+    from barrow.noise.source import SeededSource
+
+    plan = study.plan(question)
+    data = read(rows, user="uid", item=item)
+    counts = data.count(data.engine(), plan.terms.space, plan.terms.users)
+    values = plan.noise.draw(plan.statistics(counts), SeededSource(2026)).values
+    return values_figure(make_statement(study, plan), plan.tables(Sample(values)), plan.terms.space, title=title)
+
+
+def places() -> fig.Figure:
+    """The map of docs/how-to/places.md, for people of three quarters of the city."""
+    from barrow import Earth
+
+    city = Earth(box=(40.5, -74.2, 41.0, -73.6), cell=1)
+    study = Study(city, ["1 of 30, 10 km, 0.5", "all, 3 km, 0.5", "all, anywhere, 1"], users=40_000)
+    spots = ((40.75, -73.99, 5), (40.68, -73.94, 3), (40.86, -73.89, 2))
+    rows: dict[str, list[object]] = {"uid": [], "lat": [], "lon": []}
+    for uid in range(40_000):
+        lat, lon, _ = spots[(0, 0, 0, 0, 0, 1, 1, 1, 2, 2)[uid % 10]]
+        rows["uid"].append(uid)
+        rows["lat"].append(lat + (uid * 7919 % 101 - 50) / 2000)
+        rows["lon"].append(lon + (uid * 104729 % 103 - 51) / 2000)
+    return drawn(study, "histogram", rows, ["lat", "lon"], "Visits of 40,000 made-up people")
+
+
+def survey() -> fig.Figure:
+    """The quantiles of docs/how-to/ages-and-hours.md."""
+    from barrow import Line
+
+    study = Study(Line(0, 100, step=1, unit="years"), ["all, 5 years, 0.5", "all, anywhere, 1"], users=2000)
+    ages = [18 + (uid * 37 % 41) + (uid * 61 % 29) for uid in range(2000)]
+    rows: dict[str, list[object]] = {"uid": list(range(2000)), "x": list(ages)}
+    return drawn(study, "quantile(of=['0.1', '0.5', '0.9'])", rows, "x", "Ages of 2,000 made-up people")
+
+
+def friends() -> fig.Figure:
+    """The ages of people's neighbours in a graph, docs/how-to/graphs.md, with 20,000 people."""
+    space = {"kind": "line", "low": 20, "high": 70, "step": 5, "unit": "years"}
+    study = Study(space, ["1 of 20, 10 years, 0.5", "all, anywhere, 1"], users=20_000)
+    rows: dict[str, list[object]] = {"uid": [], "x": []}
+    for uid in range(20_000):
+        for j in range(5):
+            rows["uid"].append(uid)
+            rows["x"].append(22 + (uid * 7 + j * 11) % 23 + (uid * 13 + j * 17) % 25)
+    return drawn(study, "histogram", rows, "x", "Ages of the friends of 20,000 made-up people")
+
+
+def moods() -> fig.Figure:
+    """The survey of docs/how-to/survey-of-phones.md with 5,000 phones, each of which randomises its own answer."""
+    study = Study("discrete(labels=['calm', 'glad', 'sad', 'tense'])", alpha=3, users=5000, model="local")
+    plan = study.plan("frequency(items=1)")
+    expected = plan.estimator.channel.forward(np.array([0.41, 0.27, 0.12, 0.20])) * 5000
+    counts = np.round(expected + pattern(4, 0.7) * np.sqrt(expected)).astype(int)
+    counts[0] += 5000 - counts.sum()
+    tables = plan.tables(Sample(counts))
+    return values_figure(make_statement(study, plan), tables, plan.terms.space, title="Moods on 5,000 phones")
+
+
 def _nobody(plan: Answer) -> Counts:
     """Everybody without records, so that what is drawn is the noise alone."""
     nothing = np.zeros(0, dtype=np.int64)
@@ -390,6 +453,7 @@ def _nobody(plan: Answer) -> Counts:
 
 RELEASES = {
     "monthly-report": months, "by-region": regions, "by-department": departments, "visits": visits,
+    "places": places, "survey": survey, "moods": moods, "friends": friends,
     "flights": flights, "concepts": concepts, "commutes": commutes, "trips": trips, "anyone": anyone,
 }  # fmt: skip
 ASKED = {

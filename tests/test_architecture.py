@@ -28,7 +28,7 @@ from barrow.questions.linear import LinearAnswer
 from barrow.spaces import Space
 from barrow.spaces.spec import space_kinds
 
-MOST_IMPORTS_INSIDE = 90
+MOST_IMPORTS_INSIDE = 86
 """It was 307."""
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "barrow"
@@ -94,6 +94,7 @@ def test_the_sentence_and_the_law_have_every_folder():
         "heavy",
         "progress",
         "registry",
+        "remembered",
     }
     sentence = section("The sentence the folders spell")
     named = {word.lower() for word in re.findall(r"\*(\w+)\*", sentence)}

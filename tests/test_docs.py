@@ -198,3 +198,18 @@ def test_the_glossary_lists_every_public_name():
     assert len(public_names()) > 90
     assert glossary_names(text) == public_names()
     assert glossary_names(text.replace("| `Study` |", "| Study |")) == public_names() - {"Study"}
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs" / "how-to").glob("*.md")), ids=lambda page: page.name)
+def test_every_how_to_shows_its_result(page):
+    shown = re.findall(r"!\[([^\]]+)\]\(\.\./(pictures/[\w-]+\.svg)\)", page.read_text())
+    assert shown
+    assert all(len(alt.split()) > 2 and (ROOT / "docs" / file).is_file() for alt, file in shown)
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.name)
+def test_formulas_are_whole(page):
+    """A dollar opens what another one closes, in every paragraph."""
+    for paragraph in re.sub(r"`[^`]*`", "", page.read_text()).split("\n\n"):
+        assert paragraph.count("$") % 2 == 0, paragraph[:80]
+    assert "$" in page.read_text()

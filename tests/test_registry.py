@@ -142,7 +142,8 @@ def test_clients_refuse_what_other_packages_declare(installed, odd, tmp_path):
     study = bw.Study(space, alpha=5, users=9, model="local")
     middle = strange_kinds.Middle() if odd == "question" else "histogram"
     with pytest.raises(
-        PluginError, match=r"Clients prove what they promise\. .* is declared by strange-kinds 1\.5, unproved"
+        PluginError,
+        match=r"A client must be able to prove its guarantee\. .* is declared by strange-kinds 1\.5, unproved",
     ):
         Survey(study, middle)
 

@@ -15,7 +15,10 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="mkdocs is not installed")
+NEEDED = ("mkdocstrings", "latex2mathml")
+
+
+@pytest.mark.skipif(not all(map(importlib.util.find_spec, NEEDED)), reason=f"{NEEDED} are not installed")
 def test_the_site_builds_strictly(tmp_path):
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(tmp_path / "site")]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
@@ -35,9 +38,11 @@ def test_the_site_builds_strictly(tmp_path):
     assert '<script src="../assets/docs_worker.js"></script>' in place
     assert (site / "assets" / "docs_worker.js").is_file()
     assert "Move one person" in (site / "idea.html").read_text()
+    proofs = [page.read_text() for page in (site / "proofs").glob("*.html")]
+    assert len(proofs) > 50
+    assert all("<math" in page and "arithmatex" not in page and "$$" not in page for page in proofs)
 
 
-@pytest.mark.skipif(importlib.util.find_spec("mkdocstrings") is None, reason="mkdocs is not installed")
 def test_no_page_stands_twice_in_the_navigation():
     pages = re.findall(r":\s+(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
     titles = re.findall(r"^\s+- (.+): \S+\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)

@@ -12,7 +12,18 @@ from barrow.spaces import parse_space
 from barrow.spaces.spec import READY, SPACES
 from barrow.study import study_from_spec
 
-MEANT = {"heatmap": "histogram", "average": "mean", "variance": "spread", "top": "histogram", "percentile": "quantile"}
+MEANT = {
+    "heatmap": "histogram",
+    "average": "mean",
+    "variance": "spread",
+    "top": "histogram",
+    "percentile": "quantile",
+    "words": "similarity",
+    "distinct": "histogram",
+    "max": "quantile",
+    "hotspot": "density",
+    "rate": "region",
+}
 
 
 @pytest.mark.parametrize("word", MEANT)
@@ -28,7 +39,17 @@ def test_a_median_is_a_quantile_and_counts_say_what_to_write():
             to_question(word)
 
 
-@pytest.mark.parametrize(("word", "name"), [("words", "embedding"), ("gps", "earth"), ("categories", "discrete")])
+@pytest.mark.parametrize(
+    ("word", "name"),
+    [
+        ("words", "embedding"),
+        ("gps", "earth"),
+        ("categories", "discrete"),
+        ("map", "earth"),
+        ("date", "line"),
+        ("yesno", "discrete"),
+    ],
+)
 def test_spaces(word, name):
     with pytest.raises(ParameterError, match=f"Did you mean '{name}'"):
         parse_space(word)

@@ -7,5 +7,5 @@ busiest = cells.sort_values("share", ascending=False).head(10)
 print(busiest[["item", "share", "low_95", "high_95"]])
 
 clear = cells[cells["low_95"] > 0]  # cells that surely have a share above 0
-print(f"{len(clear)} of {len(cells)} cells stand out of the noise")
+print(f"{len(clear)} of {len(cells)} cells stand out from the noise")
 cells.to_file("cells.gpkg", layer="cells")

@@ -89,9 +89,32 @@ def compiled(package: str, module: str, instead: Mapping[str, Mapping[str, objec
 
 
 if TYPE_CHECKING:
-    from scipy import special
+    from scipy import linalg, optimize, sparse, spatial, special, stats
+    from scipy.spatial import cKDTree
 else:
     special = compiled("scipy.special", "_ufuncs")
+
+
+def _lean(package: str) -> ModuleType:
+    """A package of scipy, without what its wrapper of numpy loads because numpy lists it: two test and build tools."""
+    unseen = {name: ModuleType(f"numpy.{name}") for name in ("f2py", "testing") if name not in vars(np)}
+    vars(np).update(unseen)
+    try:
+        return import_module(package)
+    finally:
+        for name, stub in unseen.items():
+            if vars(np).get(name) is stub:
+                delattr(np, name)
+
+
+def __getattr__(name: str) -> Any:
+    """``linalg``, ``optimize``, ``sparse``, ``spatial`` and ``stats`` of scipy, and its tree of points."""
+    if name == "cKDTree":
+        _lean("scipy.sparse")
+        return compiled("scipy.spatial", "_ckdtree").cKDTree
+    if name not in ("linalg", "optimize", "sparse", "spatial", "stats"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _lean(f"scipy.{name}")
 
 
 def pava(values: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:

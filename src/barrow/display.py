@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from html import escape
 from typing import Any, Protocol
 
 
@@ -14,6 +16,9 @@ class Renderer(Protocol):
 
     def bundle(self, thing: object) -> dict[str, str]:
         """What a notebook shows of a value, by media type."""
+
+    def plot(self, thing: object, **style: Any) -> Any:
+        """The figure of a value."""
 
     def release_files(self, statement: Any, tables: Mapping[str, Any], plan: Any) -> dict[str, bytes]:
         """What every release writes beside its values and its statement."""
@@ -36,8 +41,53 @@ def renderer() -> Renderer:
     return _load[0]()
 
 
+def paragraphs_html(texts: Iterable[str]) -> str:
+    """Texts as paragraphs, for notebooks.
+
+    >>> paragraphs_html(["a < b", ""])
+    '<p>a &lt; b</p>'
+    """
+    return "".join(f"<p>{escape(text)}</p>" for text in texts if text)
+
+
+def table_html(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """A table for notebooks: columns of numbers at the right, head and all; floats in a few digits.
+
+    >>> for row in table_html(["who", "error"], [["Ann", 0.123456]]).split("<tr>")[1:]:
+    ...     print(row)
+    <th align=left>who</th><th align=right>error</th></tr>
+    <td align=left>Ann</td><td align=right>0.1235</td></tr></table>
+    """
+    texts = [[_cell(value) for value in row] for row in rows]
+    sides = ["right" if texts and _NUMBER.fullmatch(texts[0][k]) else "left" for k in range(len(heads))]
+
+    def row(tag: str, cells: Iterable[str]) -> str:
+        inner = (f"<{tag} align={side}>{escape(cell)}</{tag}>" for side, cell in zip(sides, cells, strict=True))
+        return f"<tr>{''.join(inner)}</tr>"
+
+    return f"<table>{row('th', heads)}{''.join(row('td', cells) for cells in texts)}</table>"
+
+
+_NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?( \S+)?")
+"""A number, with a unit perhaps."""
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 class Displayed:
     """A value that a notebook shows as text and figure."""
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:
         return renderer().bundle(self)
+
+
+class Plotted(Displayed):
+    """A value whose figure people ask for by itself: released values."""
+
+    def plot(self, **style: Any) -> Any:
+        """The figure of these values, as :func:`barrow.plot` draws it."""
+        return renderer().plot(self, **style)

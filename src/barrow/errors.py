@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -153,6 +153,22 @@ def nearest_name(word: object, names: Iterable[str]) -> str | None:
         return close_in_meaning
     close = difflib.get_close_matches(str(word).lower(), lower, n=1)
     return lower[close[0]] if close else None
+
+
+def one_of(value: object, name: str, allowed: Sequence[str]) -> None:
+    """Refuse a value that is not one of a few words, with the first of them.
+
+    >>> one_of("hexagon", "shape", ["square", "ring"])
+    Traceback (most recent call last):
+    ...
+    barrow.errors.ParameterError: shape is 'hexagon'.
+      allowed: 'square' or 'ring'
+      fix:     shape='square'
+    """
+    if value not in allowed:
+        *most, last = map(repr, allowed)
+        words = f"{', '.join(most)} or {last}" if most else last
+        raise ParameterError(f"{name} is {value!r}.", allowed=words, fix=f"{name}={allowed[0]!r}")
 
 
 def check_options(what: str, known: Iterable[str], options: Iterable[str]) -> None:

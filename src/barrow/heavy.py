@@ -14,15 +14,13 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from flint import arb, ctx, fmpq, fmpq_mat, fmpz
-    from scipy import linalg, optimize, sparse, spatial, stats
 
-    from barrow._compiled import network_simplex, pava, special
+    from barrow._compiled import cKDTree, linalg, network_simplex, optimize, pava, sparse, spatial, special, stats
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             "flint": "arb ctx fmpq fmpq_mat fmpz",
-            "scipy": "linalg optimize sparse spatial stats",
-            "barrow._compiled": "network_simplex pava special",
+            "barrow._compiled": "cKDTree linalg network_simplex optimize pava sparse spatial special stats",
         },
     )

@@ -160,7 +160,7 @@ def declared(what: str, owner: str, rests: str) -> list[str]:
     """What a plan, a statement and a ledger say of what is not built in; nothing where it has no other owner.
 
     >>> declared("space 'prefixes'", "prefixes 1.0", "its distances")  # doctest: +ELLIPSIS
-    ["The space 'prefixes' is declared by prefixes 1.0, unproved: its distances are that package's word, and ..."]
+    ["The space 'prefixes' is declared by prefixes 1.0, unproved: its distances are claims of that package, and ..."]
     """
-    told = f"The {what} is declared by {owner}, unproved: {rests} are that package's word, and if they are wrong, no "
-    return [f"{told}promise of this statement holds."] if owner else []
+    told = f"The {what} is declared by {owner}, unproved: {rests} are claims of that package, and if they are wrong,"
+    return [f"{told} no promise of this statement holds."] if owner else []

@@ -10,33 +10,38 @@ from collections.abc import Iterable
 
 _MEANT: dict[str, str] = {
     # questions
-    "histogram": "heatmap heat_map map bars bar chart distribution counts tally top topk top_k common mode popular",
-    "density": "smooth kde kernel contour hotspots heat",
+    "histogram": "heatmap heat_map map bars bar chart distribution counts tally top topk top_k common mode popular "
+    "distinct unique",
+    "density": "smooth kde kernel contour hotspot hotspots heat cluster clusters",
     "mean": "average avg expectation expected centre center centroid",
-    "quantile": "median quantiles percentile percentiles quartile quartiles deciles iqr cdf ecdf p50 p95 p99",
+    "quantile": "median quantiles percentile percentiles quartile quartiles deciles iqr cdf ecdf p50 p95 p99 "
+    "max maximum min minimum extremes cumulative range",
     "spread": "variance var std stdev stddev sd deviation standard_deviation variability",
     "total": "sum sums amount volume count number",
-    "region": "area zone polygon share proportion fraction percentage within inside",
+    "region": "area zone polygon share proportion fraction percentage rate within inside",
     "distance": "near nearness radius far proximity",
-    "similarity": "cosine topic topics concept concepts sentiment",
+    "similarity": "cosine topic topics concept concepts sentiment word words text",
     "projection": "pca component components",
     "frequency": "frequencies heavy_hitters",
     "person": "people individuals homes",
     "workload": "several queries batch multiple",
     # spaces
-    "earth": "geo gps location locations place places latlon lat_lon coordinates geography world globe points city",
+    "earth": "geo gps location locations place places latlon lat_lon coordinates geography world globe points city "
+    "map sphere",
     "hexagons": "h3 hex hexes",
     "embedding": "word words text texts vector vectors glove word2vec sentence language vocabulary",
-    "line": "number numbers numeric integer integers float real interval age ages money euros dollars minutes range",
+    "line": "number numbers numeric integer integers float real interval age ages money euros dollars minutes range "
+    "date dates datetime timestamp duration",
     "hours": "time clock hour time_of_day daytime",
     "weekdays": "day days weekday dow",
-    "months": "month season seasons",
+    "months": "month season seasons calendar",
     "circle": "angle angles direction compass cyclic periodic",
-    "discrete": "category categories categorical enum nominal label labels codes classes",
+    "discrete": "category categories categorical enum nominal label labels codes classes "
+    "boolean bool yesno postcode postcodes zip countries country",
     "scale": "ordinal likert rating ratings stars grades",
     "tree": "hierarchy taxonomy nested icd",
     "graph": "roads road streets network edges friends",
-    "euclidean": "plane space2d xy",
+    "euclidean": "plane space2d xy grid",
     # keys, options, columns
     "users": "people n persons population individuals clients patients",
     "user": "id uid person user_id userid customer patient",

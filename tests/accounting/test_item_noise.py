@@ -14,9 +14,11 @@ from barrow.accounting import (
     gaussian_alpha_upper,
     gaussian_items_alpha_upper,
     gaussian_matrix,
+    matrix_alpha0_upper,
     matrix_blanket_alpha_upper,
     matrix_blanket_profile,
     planar_laplace_matrix,
+    shuffled_gaussian_alpha_lower,
     shuffled_gaussian_alpha_upper,
 )
 from barrow.errors import ParameterError
@@ -116,3 +118,40 @@ def test_wrong_windows_are_refused() -> None:
         gaussian_matrix([0, 2], 1)
     with pytest.raises(ParameterError, match="outputs"):
         planar_laplace_matrix([0, 1], [[0, 1]], 1)
+
+
+@pytest.mark.parametrize(("mu", "items"), [(4, 3), (5, 12)])
+def test_what_the_attack_rules_out_in_many_digits(mu: int, items: int) -> None:
+    """Both chances summed term by term; one more item of the attacked user would be seen."""
+    reports, delta = 10**4, mpmath.mpf("1e-9")
+    result = shuffled_gaussian_alpha_lower(mu, reports=reports, items=items, delta="1e-9")
+    with mpmath.workdps(150):
+
+        def above(count: int, trials: int, chance: mpmath.mpf) -> mpmath.mpf:
+            below = [mpmath.binomial(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(count + 1)]
+            return 1 - mpmath.fsum(below)
+
+        far = mpmath.ncdf(-mu)
+        ratios = [(above(k, items, mpmath.mpf("0.5")) - delta) / above(k, reports, far) for k in range(items)]
+        exact = max(mpmath.log(ratio) for ratio in ratios if ratio > 0)
+    assert result <= exact
+    assert result > float(exact) * (1 - 1e-7)
+    longer = shuffled_gaussian_alpha_lower(mu, reports=reports, items=items + 1, delta="1e-9")
+    assert longer > 1.01 * result
+
+
+def test_little_noise_is_priced_or_refused_in_words() -> None:
+    """At mu = 4 the blanket of a window without far cells still mixes; at 6 nothing does, and no number is given."""
+    setting = {"points": 3, "reports": 10**7, "items": 20, "delta": "1e-9"}
+    result = shuffled_gaussian_alpha_upper(4, cells=12, **setting)
+    pure = matrix_alpha0_upper(gaussian_matrix([0, 0.5, 1], 4, cells=12, reach=0.0), _THIRDS) * 20
+    assert shuffled_gaussian_alpha_lower(4, reports=10**7, items=20, delta="1e-9") <= result < pure / 20
+    with pytest.raises(ParameterError, match="hides next to nothing: alpha = 565 ") as error:
+        shuffled_gaussian_alpha_upper(6, cells=12, **setting)
+    least = shuffled_gaussian_alpha_lower(6, reports=10**7, items=20, delta="1e-9")
+    assert f"below {least:.1f}" in str(error.value)
+    assert least > 50
+    assert error.value.fix == "mu=3"
+
+
+_THIRDS = np.abs(np.subtract.outer([0, 0.5, 1], [0, 0.5, 1]))

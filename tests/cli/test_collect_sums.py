@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
 import barrow.collect.web as web
+from barrow.collect import posting
+from barrow.collect.card import read_card
 from barrow.collect.issuer import Invitations, Issuer
 from barrow.collect.keys import key_file, read_key, unb64
+from barrow.collect.web import HttpRequest
 from tests.collect.asking import ask
 
 STUDY = """
@@ -19,12 +23,14 @@ model = "aggregated"
 alpha = 1000
 
 [space]
-kind = "clustered"
-shape = [2, 2]
-r = 0.2
+kind = "euclidean"
+low = [0, 0]
+high = [2, 2]
+step = 1
 
 [[question]]
 kind = "histogram"
+mechanism = "edges"
 """
 
 
@@ -52,8 +58,6 @@ def card(tmp_path, monkeypatch, barrow):
 @pytest.fixture
 def tokens(card, monkeypatch):
     """The issuer answers without a network; the invitations."""
-    from barrow.collect.card import read_card
-
     known = read_card(card)
     private = read_key(key_file("author", "issuer", unb64(known.admission["key"])), "issuer")
     place = next(Path("author").glob("invitations-*.db"))
@@ -71,16 +75,16 @@ def run(barrow, card, role, *more):
     return barrow("collect", "aggregate", card, "--role", role, "--keys", role, *more)
 
 
-def test_from_keys_to_a_release_that_verifies(barrow, card, tokens):
+def test_from_keys_to_a_release_of_a_map_that_verifies(barrow, card, tokens):
     data = json.loads(card.read_text())
     code, out, _ = barrow("collect", "card", card, "--explain")
     trust = " ".join(out.split()).partition("(as ")[2].partition(")")[0]
     Path("meet").mkdir()
-    for number, item in enumerate(["0/0", "0/0", "1/1"]):
-        Path("items.jsonl").write_text(f'"{item}"\n')
+    for number, item in enumerate(["[0.5, 0.5]", "[0.5, 0.5]", "[1.5, 1.5]"]):
+        Path("items.jsonl").write_text(f"{item}\n")
         person = ("--memory", f"{number}.json", "--invitation", tokens[number], "--out", "shares")
         command = ("collect", "answer", card, "items.jsonl", *person)
-        assert "has not said that they count on these" in barrow(*command, "--limit", "5000")[2]
+        assert "has not opted in to these" in barrow(*command, "--limit", "5000")[2]
         code, out, err = barrow(*command, "--trust", trust, "--json")
         assert (code, err) == (0, "")
         told = json.loads(out)
@@ -109,15 +113,15 @@ def test_from_keys_to_a_release_that_verifies(barrow, card, tokens):
     assert data["claimed"]["aggregators"] == 2
 
 
-def test_what_is_refused_in_words(barrow, card):
+def test_what_is_refused_in_words(barrow, card, monkeypatch):
     Path("meet").mkdir()
     for arguments, words in [
         (("--exchange", "nowhere"), "no folder 'nowhere'"),
-        ((), "not said where aggregators leave files"),
+        ((), "No folder is named in which aggregators leave files"),
         (("nothing.leader", "--exchange", "meet"), "cannot be read"),
-        (("study.toml", "--exchange", "meet"), "not of whole shares"),
-        (("--exchange", "meet", "--close"), "0 reports were counted, and this aggregator closes with 3"),
-        (("--exchange", "meet", "--helper", "http://127.0.0.1:1"), "asked by the service, or to close"),
+        (("study.toml", "--exchange", "meet"), "does not hold complete shares"),
+        (("--exchange", "meet", "--close"), "0 reports were counted, but at least 3 are needed"),
+        (("--exchange", "meet", "--helper", "http://127.0.0.1:1"), "--helper is given without --serve or --close"),
         (("--serve", "--close"), "takes no files and closes by another command"),
         (("--serve", "--port", "0"), "0 helpers are named, and the card has 1"),
     ]:
@@ -129,6 +133,15 @@ def test_what_is_refused_in_words(barrow, card):
     assert "There is no key" in wrong[2]
     next(Path("helper").glob("verify-*.key")).unlink()
     assert "There is no key 'helper/verify-" in run(barrow, card, "helper", "--exchange", "meet")[2]
+    large = ("collect", "init", "study.toml", "--address", "http://127.0.0.1:1", "--keys", "other")
+    publics = [x for name in ("leader", "helper") for x in ("--aggregator", next(Path(name).glob("*.public")))]
+    monkeypatch.setattr("barrow.collect.sum_task.LARGEST_SHARE", 1000)
+    assert "One person's report would have" in barrow(*large, *publics)[2]
+    monkeypatch.setattr("barrow.collect.sum_task.LARGEST_SHARE", 10**6)
+    monkeypatch.setattr("barrow.collect.sum_task.MOST_SUM", 3000)
+    assert "The sum of everybody's answers could be too large" in barrow(*large, *publics)[2]
+    monkeypatch.setattr("barrow.collect.sum_task.MOST_SUM", 2**62)
+    assert not Path("other").exists()
     few = ("collect", "init", "study.toml", "--address", "http://127.0.0.1:1", "--keys", "other")
     assert "2 aggregators, and 0 public keys" in barrow(*few)[2]
     assert not Path("other").exists()
@@ -147,3 +160,39 @@ def test_services_begin_with_the_words_that_the_docs_give(barrow, card, monkeypa
     assert ask(leader, "POST", "/reports", b"x")[0] == 400
     assert ask(helper, "POST", "/closing", b"x")[0] == 401
     assert ask(helper, "GET", "/health")[0] == ask(leader, "GET", "/health")[0] == 200
+
+
+def test_services_take_a_map_from_answers_to_a_release(barrow, card, tokens, monkeypatch):
+    apps = []
+    monkeypatch.setattr(web, "run", lambda app, **options: apps.append(app))
+    assert run(barrow, card, "helper", "--serve", "--fewest", "2")[0] == 0
+    assert run(barrow, card, "leader", "--serve", "--helper", "http://127.0.0.1:8703")[0] == 0
+    helper, leader = apps
+    sign = posting.post_bytes
+
+    def post(address, body, kind):
+        async def answered():
+            app = helper if ":8703" in address else leader
+            return await app.answer(app.find(HttpRequest("POST", "/" + address.rpartition("/")[2])), body)
+
+        if address.endswith("/tokens"):
+            return sign(address, body, kind)
+        answer = asyncio.run(answered())
+        return answer.status, answer.body
+
+    monkeypatch.setattr("barrow.collect.posting.post_bytes", post)
+    monkeypatch.setattr("barrow.cli.collect_sums.post_bytes", post)
+    trust = read_card(card).aggregators
+    for number, item in enumerate(["[0.5, 0.5]", "[1.5, 1.5]"]):
+        Path("items.jsonl").write_text(f"{item}\n")
+        person = ("--memory", f"{number}.json", "--invitation", tokens[number], "--limit", "5000", "--trust", trust)
+        code, out, err = barrow("collect", "answer", card, "items.jsonl", *person)
+        assert (code, err, "Sent." in out) == (0, "", True)
+        if number == 0:
+            closing = ("--exchange", ".", "--close", "--fewest", "1", "--helper", "http://127.0.0.1:8703")
+            code, _, err = run(barrow, card, "leader", *closing)
+            assert (code, "at least 2 are needed to close; nothing was closed" in " ".join(err.split())) == (1, True)
+    assert "shares of the sum of 2 reports" in " ".join(run(barrow, card, "leader", *closing)[1].split())
+    shares = ("--shares", "leader-sum.json", "--shares", "helper-sum.json")
+    assert barrow("collect", "analyse", card, *shares, "--ledger", "lunch.ledger", "--out", "march")[0] == 0
+    assert barrow("verify", "march", "--ledger", "lunch.ledger")[0] == 0

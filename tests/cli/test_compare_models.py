@@ -28,7 +28,7 @@ def test_a_plan_takes_the_number_of_aggregators(barrow):
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (["--model", "local", "--aggregators", "2"], "where nobody adds up shares"),
+        (["--model", "local", "--aggregators", "2"], "which has no aggregators"),
         (["--model", "aggregated", "--aggregators", "3", "--dishonest", "3"], "all of them together"),
         (["--model", "aggregated", "--aggregators", "1"], "aggregators"),
     ],
@@ -37,3 +37,12 @@ def test_wrong_numbers_of_aggregators_are_refused(barrow, flags, words):
     code, _, error = barrow("plan", *flags, *ASKED)
     assert code != 0
     assert words in error
+
+
+def test_a_table_of_models_keeps_its_columns_at_80(barrow):
+    lines = barrow("compare", "--models", *ASKED)[1].splitlines()
+    place = lines[1].index("who must be trusted")
+    rest = [line for line in lines[2:] if line[:place].strip() == "" and line.strip()]
+    assert rest
+    assert all(len(line) <= 80 for line in lines[:8])
+    assert not any(line.startswith(("of them", "rules", "histogram:")) for line in lines)

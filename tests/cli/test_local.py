@@ -44,6 +44,11 @@ def test_many_people_report_and_the_server_finds_the_mean(barrow, study, tmp_pat
     code, out, _ = barrow("local", "aggregate", "reports", "--study", study)
     assert "From 30 reports" in out
     assert "EMD-DP (local)" in out
+    code, out, _ = barrow("local", "aggregate", "reports", "--study", study, "--json", "--html", "page.html")
+    assert (code, json.loads(out)["report"]) == (0, "page.html")
+    assert "What anyone can learn about one person" in (tmp_path / "page.html").read_text()
+    code, _, err = barrow("local", "aggregate", "reports", "--study", study, "--html", "page.html")
+    assert (code, "cannot be written" in err) == (1, True)
 
 
 def test_asking_twice_gives_the_same_report(barrow, study, tmp_path, monkeypatch):
@@ -100,7 +105,7 @@ def test_products_are_read_by_rows(barrow, tmp_path, monkeypatch):
     (tmp_path / "s.toml").write_text(
         "alpha=5\n[space]\nkind='product'\nweights=['1/2','1/2']\n"
         "[[space.parts]]\nkind='line'\nlow=0\nhigh=10\nstep=1\ncells=true\n[[space.parts]]\nkind='circle'\nperiod=24\nstep=1\n"
-        "[[question]]\nkind='histogram'\n"
+        "[[question]]\nkind='histogram'\nmechanism='edges'\nspacing='items'\n"
     )
     (tmp_path / "i").write_text("[1.5, 3]\n[2.5, 23]\n")
     code, out, _ = barrow("local", "randomise", "i", "--study", "s.toml", "--memory", "m")

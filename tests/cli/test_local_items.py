@@ -82,7 +82,7 @@ def test_fewer_people_are_refused_or_said_to_be_weaker(barrow, place):
     assert barrow("local", "mix", "inbox", "--out", "batch.jsonl", "--quiet")[1] == "batch.jsonl\n"
     code, out, err = barrow("local", "aggregate", "batch.jsonl")
     assert (code, out) == (1, "")
-    assert "2 people, and the guarantee was made for 1,000" in err
+    assert "2 people, but the guarantee needs 1,000" in err
     assert "--accept-weaker" in err
     code, out, _ = barrow("local", "aggregate", "batch.jsonl", "--accept-weaker")
     assert code == 0

@@ -45,7 +45,7 @@ def test_a_study_may_be_moved_and_used_from_anywhere(tmp_path, monkeypatch, barr
     code, out, _ = barrow("release", "--json")
     assert code == 0
     assert json.loads(out)["ledger"] == statement["ledger"]
-    assert "same answer again" in barrow("release")[1]
+    assert "This release was made before" in barrow("release")[1]
     assert barrow("verify", "release/mean", "--ledger", "ages.ledger")[0] == 0
     monkeypatch.chdir("release/mean")
     page = (first / "release/mean/report.html").read_text()
@@ -67,3 +67,17 @@ def test_flags_are_seen_from_here(tmp_path, monkeypatch, barrow):
     assert code == 1
     assert "There is no file" in err
     assert barrow("plan", "there/study.toml", "--source", "moved.csv")[0] == 0
+
+
+def test_a_query_over_the_records_keeps_the_source_of_the_study(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.csv").write_text("uid,age,more\na,20,1\nb,30,2\n")
+    code, _, err = barrow(
+        "init", "rows.csv", "--user", "uid", "--item", "age", "--users", "20", "--dataset", "rows", "--space",
+        "line(low=0, high=100, step=1, unit='years')", "--promise", "all, anywhere, 1", "--question", "mean",
+    )  # fmt: skip
+    assert code == 0, err
+    assert barrow("plan", "--sql", "SELECT uid, age FROM records")[0] == 0
+    code, _, err = barrow("plan", "--sql", "SELECT uid, age FROM elsewhere")
+    assert code == 1
+    assert "elsewhere" in err

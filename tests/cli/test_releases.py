@@ -44,7 +44,7 @@ def test_few_releases_add(barrow, rows):
 def test_nothing_is_asked_many_times(barrow, rows):
     code, _, err = barrow(*INIT, "--releases", "2")
     assert code == 1
-    assert "nothing is asked" in err
+    assert "no question is given" in err
     assert not Path("study.toml").exists()
 
 

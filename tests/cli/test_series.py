@@ -38,7 +38,7 @@ def test_months_are_released_once_each_in_one_pass(barrow, months):
     rows = [Release.read(f"release/2026-{month:02}/mean").rows()[0] for month in (1, 2, 3)]
     assert [row["period"] for row in rows] == ["2026-01", "2026-02", "2026-03"]
     code, out, err = barrow("release", "--period", "2026-02")
-    assert "nothing was drawn, nothing spent" in out
+    assert "nothing was spent" in out
     assert Release.read("release/2026-02/mean").rows() == [rows[1]]
     shown = barrow("plan")[1]
     assert re.search(r"Left +all data by 5 years, in any month: this month: all of it", shown)
@@ -48,7 +48,7 @@ def test_months_are_released_once_each_in_one_pass(barrow, months):
     code, out, err = barrow("verify", "release/2026-02/mean", "--ledger", "ages.ledger")
     assert (code, err) == (0, "")
     code, out, _ = barrow("explain", "release/2026-02/mean")
-    assert "Of the records those of 2026-02 were read, by their own time in Europe/Berlin" in out
+    assert "Only records with a time in 2026-02 (Europe/Berlin) were read" in out
 
 
 def test_groups_have_one_table_and_one_report(barrow, months):
@@ -109,7 +109,7 @@ def test_a_correction_needs_a_version_and_pays_again(barrow, months):
     assert barrow("release", "--period", "2026-01", "--fraction", "0.5", "--quiet")[0] == 0
     monthly.write(months / "ages.parquet", [*monthly.rows(), ("p1", 99, "north", "2026-01-05 09:00:00")])
     again = barrow("release", "--period", "2026-01", "--fraction", "0.5")[1]
-    assert "nothing was drawn, nothing spent" in again
+    assert "nothing was spent" in again
     correction = ["release", "--period", "2026-01", "--fraction", "0.5", "--data-version"]
     assert barrow(*correction, "2", "--quiet")[1].strip() == "release/2026-01/mean-2"
     code, _, err = barrow(*correction, "3")

@@ -54,7 +54,7 @@ def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     assert (statement.model, statement.people, statement.ledger.entry) == ("shuffle", PEOPLE, 2)
     text = " ".join(release.text.split())
     assert "at least 4 people (honest = 0.8 of 6)" in text
-    assert "does not work together with whoever opened them" in text
+    assert "does not work together with the analyser" in text
     assert f"ε = {float(card.epsilon):.4g} for one person" in text
     assert "gave one to each person and signed once for each" in text
     assert statement.parameters["data"]["batch"] == read_batch(world.folder / "batch").head.id
@@ -228,7 +228,7 @@ def test_local_releases(tmp_path, space, asked, items, tables):
     release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=ledger, out=tmp_path / "out")
     assert release.statement.people == 5
     assert release.statement.parameters["data"]["refused"] == {"repeated": 1, "not let in": 1}
-    # What stands out of the noise is a table of its own, where anything does in this draw.
+    # What stands out from the noise is a table of its own, where anything does in this draw.
     assert {file.stem for file in (tmp_path / "out").glob("*.csv")} - {"regions"} == tables
     assert ledger.records()[-1].kind == "commit"
     again = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=ledger, out=tmp_path / "out")

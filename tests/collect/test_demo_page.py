@@ -161,7 +161,7 @@ def test_hostile_cards_in_a_browser(browser, site):
     same = hostile(survey=cheap["survey"])
     told, spent = run(first, same, {"card": json.dumps(cheap)}, same)
     assert told[0] == "Error: the draw fails"
-    assert told[1].startswith("LimitError: This survey was answered, or paid for, by another card")
+    assert told[1].startswith("LimitError: This survey was answered already with another card")
     assert told[2] == "answered"
     assert told[3] == told[1]
     assert spent == [cheap["local"]["epsilon"]]

@@ -10,6 +10,7 @@ import socket
 import ssl
 import subprocess
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from barrow.cli.main import cli
+from barrow.collect.admission import attest
+from barrow.collect.aggregator import add_shares
 from barrow.collect.collector import Collector
+from barrow.collect.share_messages import ALL, read_message
 from barrow.collect.stores import open_store
+from barrow.collect.sum_service import HelperService, Wire, Worker
 from barrow.local import Report
 from tests.collect.asking import free_port, served
+from tests.collect.sums.world import VERIFY, World
 from tests.collect.world import admitted, local_card
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/sbin")
 ANALYZE = shutil.which("systemd-analyze")
-SERVICES = ["collector", "issuer", "shuffler"]
+SERVICES = ["collector", "issuer", "shuffler", "leader", "helper"]
 SECRET = "of-the-operator-and-of-nobody-else"
 
 
@@ -42,6 +48,9 @@ def check(params: dict, name: str) -> None:
     assert (params["card_file"], params["rate"], params["operator"]) == ("card.json", 0, "keys/operator.secret")
     assert params["port"] == 8700
     assert ("out" in params) == (name == "shuffler")
+    if "role" in params:
+        assert (params["role"], params["store"], params["serve"]) == (name, f"{name}.db", True)
+        assert len(params["helpers"]) == (name == "leader")
 
 
 def test_compose():
@@ -55,6 +64,7 @@ def test_compose():
         assert built["cap_drop"] == ["ALL"]
         assert built["profiles"] == [name]  # nobody starts two parties by accident
         assert "ports" not in built  # only the proxy is reached from outside
+        assert ("outside" in built["networks"]) == (name == "leader")  # only a leader asks somebody
     for volume in result["proxy"]["volumes"]:
         source = DEPLOY / volume.split(":")[0]
         assert source.is_file() or source.name == "tls"
@@ -101,12 +111,12 @@ def certificate(folder: Path) -> None:
     (folder / "privkey.pem").write_bytes(key.private_bytes(*plain))
 
 
-@pytest.fixture
-def proxied(tmp_path):
-    """A collector behind nginx, configured as in deploy/ but for places and ports."""
+@contextmanager
+def behind_nginx(tmp_path, app):
+    """An application behind nginx, configured as in deploy/ but for places and ports: the ports outside and inside."""
     if NGINX is None:
         pytest.skip("nginx is not installed")
-    card, inside, outside = local_card(), free_port(), free_port()
+    inside, outside = free_port(), free_port()
     certificate(tmp_path / "tls")
     for name in ("nginx.conf", "limits.conf"):
         text = (DEPLOY / "nginx" / name).read_text()
@@ -123,13 +133,21 @@ def proxied(tmp_path):
     if "-g" not in words:
         words += ["-g", "daemon off;"]
     running = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-    store = open_store(tmp_path / "reports.db", card.survey.digest)
     try:
-        with served(Collector(card, store, operator=SECRET).app(), inside):
-            yield card, outside, tmp_path / "tls" / "fullchain.pem", inside
+        with served(app, inside):
+            yield outside, inside
     finally:
         running.terminate()
         running.wait(30)
+
+
+@pytest.fixture
+def proxied(tmp_path):
+    """A collector behind nginx."""
+    card = local_card()
+    app = Collector(card, open_store(tmp_path / "reports.db", card.survey.digest), operator=SECRET).app()
+    with behind_nginx(tmp_path, app) as (outside, inside):
+        yield card, outside, tmp_path / "tls" / "fullchain.pem", inside
 
 
 def over_tls(port: int, trusted: Path, sent: bytes) -> tuple[int, bytes]:
@@ -173,3 +191,21 @@ def test_nginx_in_front(proxied):
         assert link.recv(2**16).startswith(b"HTTP/1.1 200")
     assert ask(b"GET /card", b"X: " + b"x" * 30_000 + b"\r\n")[0] == 400
     assert ask(b"POST /reports", length % (2**20 + 1), b"x")[0] == 413
+
+
+def test_a_leader_asks_a_helper_behind_nginx(tmp_path):
+    world = World(tmp_path)
+    helper = HelperService(world.aggregator(1), Wire(world.task, VERIFY, 1), fewest=1, operator=SECRET)
+    leader, sealed = world.aggregator(0), [world.report()[0] for _ in range(3)]
+    bodies = [report.body(attest(world.front, world.card, report.signed)) for report in sealed]
+    with behind_nginx(tmp_path, helper.app()) as (outside, _):
+
+        def post(address, body, kind):
+            path = address.rpartition("/")[2]
+            head = f"POST /{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: {kind}\r\nConnection: close\r\n"
+            sent = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+            return over_tls(outside, tmp_path / "tls" / "fullchain.pem", sent)
+
+        leader.add_read([read_message(world.task, ALL, body) for body in bodies], bodies)
+        shares = Worker(leader, ["https://localhost"], VERIFY, post).close(fewest=1)
+    assert add_shares(world.task, shares).reports == 3

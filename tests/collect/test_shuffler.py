@@ -107,7 +107,7 @@ def test_after_mixing_nothing_is_left(card, tmp_path):
     assert not any(one[at : at + 16] in left for one in items for at in (0, 48, 64, 336))
     # The same call again says the same; nothing more is taken, and what was taken is known by its digest.
     assert mix_and_forget(card, pool, tmp_path / "batch", key("shuffler")) == head
-    with pytest.raises(ParameterError, match="forgotten"):
+    with pytest.raises(ParameterError, match="mixed before and deleted"):
         mix_and_forget(card, pool, tmp_path / "other", key("shuffler"))
     assert pool.add([items[0], item(card)]) == ["repeated", "closed"]
     assert open_pool(tmp_path / "pool.db", card).add([items[0], item(card)]) == ["repeated", "closed"]
@@ -162,7 +162,7 @@ def test_two_who_mix_at_the_same_time_make_one_batch(loose, tmp_path, monkeypatc
     second.join(60)
     assert not entered
     assert sorted(file.name for file in tmp_path.glob("*.batch")) == ["a.batch"]
-    assert ends == {"a.batch": pool.batch, "b.batch": "These messages were mixed before and are forgotten."}
+    assert ends == {"a.batch": pool.batch, "b.batch": "These messages were mixed before and deleted."}
 
 
 def test_an_interrupted_mixing_goes_on(loose, tmp_path, monkeypatch):

@@ -25,7 +25,7 @@ def cards() -> dict[str, Card]:
 def test_words_give_the_report(cards, name):
     survey = cards[f"{name}.json"].survey
     mine = [entry for entry in REPORTS if entry["card"] == f"{name}.json"]
-    assert len(mine) >= 9
+    assert len(mine) >= (2 if "samples-" in name else 9)  # a thousand words each
     for entry in mine:
         words = [int(word) for word in entry["words"]]
         assert drawn(survey, entry["items"], Listed(words)) == [int(v) for v in entry["values"]]

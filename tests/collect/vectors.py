@@ -23,7 +23,7 @@ from barrow.collect.sealing import seal
 from barrow.collect.sum_task import verify_digest
 from barrow.local import Report, Survey
 from barrow.noise.source import SeededSource, SystemSource
-from barrow.spaces import Clustered, Tree
+from barrow.spaces import Clustered, Euclidean, Tree
 from barrow.study import Study
 
 FOLDER = Path(__file__).parents[2] / "clients" / "vectors"
@@ -31,12 +31,14 @@ PEOPLE = {"users": 1000}
 SHUFFLE = {**PEOPLE, "alpha": 3, "delta": "1e-6", "model": "shuffle"}
 LOCAL = {**PEOPLE, "alpha": 5, "model": "local"}
 SUMMED = {**PEOPLE, "alpha": 8, "model": "aggregated"}
+FEW = {**SUMMED, "users": 50}
 MOODS = "discrete(labels=['calm', 'glad', 'sad', 'tense', 'tired'])"
 SHOPS = Clustered({"fruit": ["fig", "pear", "plum"], "tool": ["saw", "axe"], "bread": ["rye"]}, r=0.1)
 PLACES = Tree.nested(
     ["US/NY/Bronx", "US/NY/Queens", "US/LA/Downtown", "FR/Paris/Centre", "FR/Lyon/Centre"], distances=[1, 0.25, 0.1]
 )
 AGES = "line(low=0, high=100, step=1, unit='years')"
+MAP, FINE = (Euclidean([0, 0], [side, side], step=1) for side in (3, 5))
 SURVEYS = {
     "k-rr": (MOODS, "frequency(items=2)", SHUFFLE, [[0, 3], [4, 4]]),
     "k-rr-local": (MOODS, "items(items=1)", {**LOCAL, "alpha": 2}, [[2]]),
@@ -48,6 +50,8 @@ SURVEYS = {
     "laplace-tree": (PLACES, "histogram(mechanism='tree')", {**LOCAL, "alpha": 8}, [[0, 1, 4], [3]]),
     "sums-mean": (AGES, "mean", SUMMED, [[20, 30], [0], [100, 100, 7]]),
     "sums-tree": (PLACES, "histogram(mechanism='tree')", {**SUMMED, "aggregators": 3}, [[0, 1, 4], [3], [2, 2, 2]]),
+    "samples-map": (MAP, "histogram(mechanism='edges', spacing='items')", FEW, [[0, 1, 7], [3]]),
+    "samples-nodes": (FINE, "histogram(mechanism='edges', spacing=2)", {**FEW, "aggregators": 3}, [[0, 1, 24], [13]]),
 }
 """Name, then space, question, terms, and some people's items."""
 NOW, FOREVER = 1_700_000_000, 365_000
@@ -110,6 +114,9 @@ def crafted(name: str) -> list[list[int]]:
     if name == "k-rr-local":
         # Stops at the root (small), then 7 and 6 are refused as places among five, and 2 is taken.
         return [[0, 7 << 61, 6 << 61, 2 << 61], [2**64 - 1], [3, 5 << 61, 4 << 61]]
+    if name == "samples-nodes":  # places first, then a number right at the end of a node's weights
+        row = survey_of(name)[0].channel.wire[0]["rows"][13]
+        return [[*SeededSource(5).words(512).tolist(), int(row[0][1]) << 16]]
     if name == "tree-sampled":
         # Halves of words: 0 is refused where 2^32 mod 7 = 4 is above 0 * 7 mod 2^32.
         return [[0]]
@@ -121,7 +128,8 @@ def made() -> dict[str, object]:
     reports = []
     for number, name in enumerate(SURVEYS):
         survey, _, people = survey_of(name)
-        starts = [([], items, 10 * number + i) for i, items in enumerate((people * 9)[:9])]
+        many = 2 if "samples-" in name else 9  # a thousand words each
+        starts = [([], items, 10 * number + i) for i, items in enumerate((people * 9)[:many])]
         starts += [(words, people[-1], 1000 + 10 * number + i) for i, words in enumerate(crafted(name))]
         for words, items, seed in starts:
             source = Listed(words, seed)
@@ -248,6 +256,33 @@ def refused_sums() -> list[dict]:
         {"why": "negative range of a sum", "card": changed(channel={**channel, "most": [-1]})},
         {"why": "a sum of the local model", "card": changed(model="local")},
         {"why": "a mixed sum", "card": changed(mixing={"key": "A" * 43})},
+        *refused_samples(),
+    ]
+
+
+def refused_samples() -> list[dict]:
+    """Cards of maps whose noise, graph or items are not what they say."""
+    card = json.loads(card_of("samples-nodes").text)
+    channel, metric = card["channel"], card["metric"]
+    rows, edges = channel["rows"], metric["edges"]
+    longer = [[head, tail, str(2 * Fraction(length))] for head, tail, length in edges]
+
+    def changed(of: dict = channel, **parts: object) -> dict:
+        name = "channel" if of is channel else "metric"
+        return resigned({**card, name: {**of, **parts}})
+
+    return [
+        {"why": "less noise at nodes", "card": changed(inner=str(Fraction(channel["inner"]) * Fraction(101, 100)))},
+        {"why": "samples for nothing", "card": changed(inner=channel["alpha"])},
+        {"why": "fewer samples", "card": changed(samples=15)},
+        {"why": "alpha of samples", "card": changed(alpha=str(Fraction(channel["alpha"]) * Fraction(99, 100)))},
+        {"why": "a longer graph", "card": changed(metric, edges=longer)},
+        {"why": "a graph in pieces", "card": changed(metric, edges=edges[:3])},
+        {"why": "an edge of no length", "card": changed(metric, edges=[[*edges[0][:2], "0"], *edges[1:]])},
+        {"why": "a node that is not there", "card": changed(rows=[[[99, rows[0][0][1]]], *rows[1:]])},
+        {"why": "weights of a node", "card": changed(rows=[[[0, "1"]], *rows[1:]])},
+        {"why": "a negative weight", "card": changed(rows=[[[0, "-1"], [1, "281474976710657"]], *rows[1:]])},
+        {"why": "items without nodes", "card": changed(rows=rows[1:])},
     ]
 
 

@@ -199,7 +199,7 @@ def test_it_prints_no_private_count(printed):
 def test_the_words_say_what_the_statements_say(printed):
     _, near = released("barrow-demo/map")
     value, far = released("barrow-demo/distance")
-    assert f"{value[0]:,.1f} ± " in printed
+    assert f"{value[0]:,.0f} ± " in printed
     worst = near.worst_case.epsilon + far.worst_case.epsilon
     shown = float(re.search(r"ε ≤ ([\d.]+) for all releases together", " ".join(printed.split()))[1])
     assert worst <= shown < worst + 0.02

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from zoneinfo import ZoneInfo
 
 import duckdb
 import numpy as np
 import pytest
-from tests.engines.cell_rows import CELLS, COLUMNS, MONTHS, SPACE, ZONE, as_lists, expected, refusals, rows
+from tests.engines.cell_rows import CELLS, COLUMNS, MONTHS, SPACE, ZONE, as_lists, expected, local_day, refusals, rows
 
 from barrow.engines import Breakdown, Columns, DuckDBEngine, ItemSums, MemoryEngine, Source
-from barrow.engines.breakdown import Layer
+from barrow.engines.breakdown import Layer, periods_of
 from barrow.errors import DataError, ParameterError
 from barrow.promises.periods import Calendar, Period
 from barrow.spaces import Discrete
@@ -75,6 +76,30 @@ def test_arrays_and_frames_and_text_files(tmp_path):
     assert 'CAST("at" AS TIMESTAMP) AS "at"' in str(caught.value)
 
 
+def test_people_of_cells_are_those_of_one_loop_each(tmp_path):
+    """Each person of a cell with how often they hold each item; the order of people says nothing."""
+    records = [(*row, i % 4) for i, row in enumerate(rows(zoned=True))]
+    columns = Columns("uid", "item", weight="w", group="region", time="at")
+    table = {name: [row[i] for row in records] for i, name in enumerate((*NAMES, "w"))}
+    frame = pytest.importorskip("polars").DataFrame(table)
+    counted = expected([row[:4] for row in records for _ in range(row[4])])
+    for engine, source in ((MemoryEngine(), table), (DuckDBEngine(progress=False), frame)):
+        people = engine.people_cells(source, columns, SPACE, CELLS)
+        assert as_lists(people) == counted, engine.name
+        for (label, span), result in people.items():
+            held = {}
+            for user, item, group, at, weight in records:
+                inside = span is None or any(x.first <= local_day(at) <= x.last for x in periods_of(span))
+                if label in (None, group) and inside and weight:
+                    held.setdefault(user, Counter())["abc".index(item)] += weight
+            ends = [*result.profiles.starts.tolist()[1:], len(result.profiles.items)]
+            found = [
+                sorted(zip(result.profiles.items[a:b].tolist(), result.profiles.counts[a:b].tolist(), strict=True))
+                for a, b in zip(result.profiles.starts.tolist(), ends, strict=True)
+            ]
+            assert sorted(found) == sorted(sorted(one.items()) for one in held.values()), (engine.name, label, span)
+
+
 def test_weights_count_as_records(tmp_path):
     records = [(*row, i % 4) for i, row in enumerate(rows(zoned=False))]
     wanted = expected([row[:4] for row in records for _ in range(row[4])])
@@ -85,6 +110,26 @@ def test_weights_count_as_records(tmp_path):
         result = engine.count_cells(source, columns, SPACE, CELLS)
         assert as_lists(result) == wanted, engine.name
         assert engine.sum_cells(source, columns, SPACE, CELLS) == {cell: ItemSums.of(x) for cell, x in result.items()}
+
+
+def test_months_are_added_up_some_at_a_time(tmp_path, monkeypatch):
+    records = rows(240, zoned=True)
+    apart = Breakdown([(None, month) for month in MONTHS], labels=CELLS.labels, zone=ZONE)
+    for most in (2**20, 100, 1):  # all at once, some, and each alone
+        monkeypatch.setattr("barrow.engines.duckdb.engine._RUN", most)
+        engine, source = in_parquet(tmp_path, records)
+        for asked in (CELLS, apart):
+            counts = MemoryEngine().count_cells(in_memory(records)[1], COLUMNS, SPACE, asked)
+            assert engine.sum_cells(source, COLUMNS, SPACE, asked) == {c: ItemSums.of(x) for c, x in counts.items()}
+        # In two groups in two months, each of which is added up alone.
+        _, item, region, at = next(row for row in records if row[3].month == 10)
+        other = "east" if region != "east" else "north"
+        split = [*records, ("new", item, region, at), ("new", item, other, at.replace(month=11, day=15))]
+        for text, wrong in [*refusals().items(), ("Some people are in two groups.", split)]:
+            kind = "TIMESTAMPTZ" if wrong is split else "TIMESTAMP"
+            with pytest.raises(DataError) as caught:
+                engine.sum_cells(in_parquet(tmp_path, wrong, kind)[1], COLUMNS, SPACE, apart)
+            assert caught.value.problem == text
 
 
 def test_one_pass_counts_all_groups_and_periods_and_totals():
@@ -98,7 +143,7 @@ def test_one_pass_counts_all_groups_and_periods_and_totals():
 def test_refusals_are_constant_and_the_same_on_all_engines(tmp_path):
     for text, records in refusals().items():
         for engine, source in (in_memory(records), in_parquet(tmp_path, records, "TIMESTAMP")):
-            for ask in (engine.count_cells, engine.sum_cells):
+            for ask in (engine.count_cells, engine.sum_cells, engine.people_cells):
                 with pytest.raises(DataError) as caught:
                     ask(source, COLUMNS, SPACE, CELLS)
                 assert caught.value.problem == text, engine.name
@@ -142,7 +187,7 @@ def test_days_begin_where_clocks_are_turned():
 def test_bad_questions_are_refused_before_anything_is_read():
     table = {"uid": [1], "item": ["a"], "at": [datetime.date(2026, 10, 1)]}
     request = {
-        "no column says it": lambda: MemoryEngine().count_cells(table, Columns("uid", "item"), SPACE, CELLS),
+        "no such column is named": lambda: MemoryEngine().count_cells(table, Columns("uid", "item"), SPACE, CELLS),
         "no group 'west'": lambda: Breakdown([("west", None)], labels=["north"]),
         "some twice": lambda: Breakdown([(None, None), (None, None)]),
         "overlap": lambda: Breakdown([(None, (MONTHS[0], MONTHS[0]))]),

@@ -71,7 +71,7 @@ def test_weights_that_are_no_counts_are_refused(tmp_path, bad):
     rows = [*ROWS, ("q", "a", bad)]
     for engine, source in sources(tmp_path, rows):
         for act in (engine.count, lambda *a, e=engine: e.sample(*a, samples=2)):
-            with pytest.raises(DataError, match="weight that is no count"):
+            with pytest.raises(DataError, match="weight that is not a whole number"):
                 act(source, WEIGHED, AB)
         report = engine.check(source, WEIGHED, AB)
         assert (report.bad_weights, report.usable) == (1, False)

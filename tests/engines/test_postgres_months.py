@@ -7,6 +7,7 @@ from dataclasses import replace
 from urllib.parse import quote
 
 import numpy as np
+import polars
 import pytest
 from tests.postgres_cluster import Cluster, unavailable
 from tests.study import monthly
@@ -37,7 +38,10 @@ def table() -> Iterator[str]:
             with connection.cursor() as cursor, cursor.copy("COPY visits FROM STDIN") as copy:
                 for row in monthly.rows():
                     copy.write_row(row)
-            connection.execute("GRANT SELECT ON visits TO reader")
+            connection.execute("SET TimeZone = 'America/New_York'")  # which must not matter
+            moment = "(at AT TIME ZONE 'UTC') + interval '11 hours 30 minutes'"
+            connection.execute(f"CREATE TABLE zoned AS SELECT uid, age, region, {moment} AS at FROM visits")
+            connection.execute("GRANT SELECT ON visits, zoned TO reader")
         yield f"postgresql://reader@/postgres?host={quote(str(cluster.sockets))}&table=visits"
     finally:
         cluster.stop()
@@ -85,18 +89,48 @@ def test_hidden_groups_have_the_same_sums(table, tmp_path):
 @pytest.mark.parametrize("number", ["count", "sum(age)", "min", "max", "days", "first", "last"])
 def test_one_number_a_person_is_the_same(table, tmp_path, number):
     space = Line(0, 30_000, unit="days" if number in ("first", "last") else "", step=10)
-    counted = [data.count(data.engine(), space, monthly.USERS) for data in both(table, tmp_path, per_person=number)]
-    assert same(*counted)
+    files = both(table, tmp_path, per_person=number)
+    assert same(*(data.count(data.engine(), space, monthly.USERS) for data in files))
+    months = [About(Window.parse(month), Grouping("region", sizes=monthly.SIZES)) for month in ("2026-01", "2026-02")]
+    cells = [CellReader(data, months).cells(data.engine(), space) for data in files]
+    assert all(same(cells[0][cell], cells[1][cell]) for cell in cells[0])
+
+
+@pytest.mark.parametrize("number", ["days", "first", "last"])
+def test_instants_are_local_times(table, tmp_path, number):
+    """Times with a zone are the same local times on both engines, whatever the server's own zone is."""
+    records = monthly.rows()
+    frame = polars.DataFrame(dict(zip(("uid", "age", "region", "at"), zip(*records, strict=True), strict=True)))
+    at = polars.col("at").str.to_datetime().dt.replace_time_zone("UTC") + polars.duration(hours=11, minutes=30)
+    frame.with_columns(at).write_parquet(tmp_path / "zoned.parquet")
+    timed = {"time": "at", "period": "month", "zone": "Europe/Berlin", "per_person": number}
+    space = Line(0, 99, step=1, whole=True) if number == "days" else Line(20_000, 21_000, unit="days", step=1)
+    sources = (str(tmp_path / "zoned.parquet"), table.replace("table=visits", "table=zoned"))
+    months = [About(Window.parse(month)) for month in ("2026-01", "2026-07")]
+    counted = []
+    for source in sources:
+        data = read(source, user="uid", **timed)
+        counted.append([data.count(data.engine(), space, monthly.USERS)])
+        counted[-1] += CellReader(data, months).cells(data.engine(), space).values()
+    assert all(same(one, other) for one, other in zip(*counted, strict=True))
 
 
 def test_whole_people_are_the_same(table, tmp_path):
-    held = []
+    held, by_month = [], []
+    months = [About(Window.parse(month), Grouping("region", sizes=monthly.SIZES)) for month in ("2026-01", "2026-02")]
     for data in both(table, tmp_path):
         plain = replace(data, time=None, period=None, zone=None)
-        profiles = plain.people(plain.engine(), LINE, monthly.USERS).profiles
-        ends = [*profiles.starts[1:].tolist(), len(profiles.items)]
-        rows = list(zip(profiles.items.tolist(), profiles.counts.tolist(), strict=True))
-        people = [sorted(rows[a:b]) for a, b in zip(profiles.starts.tolist(), ends, strict=True)]
-        held.append(sorted(people))  # the order of people says nothing
+        held.append(one_by_one(plain.people(plain.engine(), LINE, monthly.USERS)))
+        cells = CellReader(data, months).people(data.engine(), LINE)
+        by_month.append({cell: one_by_one(people) for cell, people in cells.items()})
     assert held[0] == held[1]
     assert len(held[0]) >= monthly.USERS - 2
+    assert by_month[0] == by_month[1]
+
+
+def one_by_one(people) -> list[list[tuple[int, int]]]:
+    """What each person holds; the order of people says nothing."""
+    profiles = people.profiles
+    ends = [*profiles.starts[1:].tolist(), len(profiles.items)]
+    rows = list(zip(profiles.items.tolist(), profiles.counts.tolist(), strict=True))
+    return sorted(sorted(rows[a:b]) for a, b in zip(profiles.starts.tolist(), ends, strict=True))

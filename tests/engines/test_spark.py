@@ -6,7 +6,9 @@ from types import SimpleNamespace
 
 import pytest
 from tests.engines import cell_rows
+from tests.engines import test_postgres_months as months
 from tests.engines.conftest import without_spark
+from tests.study import monthly
 
 from barrow.engines import Breakdown, Columns, ItemSums, MemoryEngine, Source, SparkEngine, engine_for
 from barrow.engines.conformance import conformance
@@ -70,10 +72,28 @@ def test_cells_are_those_of_one_loop_each(spark, kind):
         assert cell_rows.as_lists(result) == cell_rows.expected(records, months)
     sums = SparkEngine().sum_cells(frame(spark, types, records), cell_rows.COLUMNS, cell_rows.SPACE, months)
     assert sums == {cell: ItemSums.of(counts) for cell, counts in result.items()}
+    people = SparkEngine().people_cells(frame(spark, types, records), cell_rows.COLUMNS, cell_rows.SPACE, months)
+    assert cell_rows.as_lists(people) == cell_rows.as_lists(result)
+    if kind == "timestamp":  # instants as items, in the zone of the study
+        days, days_of = Line(20_000, 22_000, step=1, unit="days", cells=True), Columns("uid", "at", zone=cell_rows.ZONE)
+        held = SparkEngine().count(frame(spark, types, records), days_of, days)
+        table = {"uid": [row[0] for row in records], "at": [row[3] for row in records]}
+        assert held == MemoryEngine().count(table, days_of, days)
     for text, wrong in cell_rows.refusals().items() if kind == "timestamp_ntz" else ():
         with pytest.raises(DataError) as caught:
             SparkEngine().count_cells(frame(spark, types, wrong), cell_rows.COLUMNS, cell_rows.SPACE, months)
         assert caught.value.problem == text
+
+
+def test_months_groups_people_and_numbers_are_those_of_a_file(spark, tmp_path, monkeypatch):
+    """What a study asks, on Spark and on DuckDB; the checks are those of Postgres."""
+    monkeypatch.chdir(tmp_path)
+    table = spark.read.parquet(str(monthly.write(tmp_path / "visits.parquet", monthly.rows())))
+    months.test_months_and_groups_have_the_same_integers_and_are_released(table, tmp_path, monkeypatch)
+    months.test_hidden_groups_have_the_same_sums(table, tmp_path)
+    months.test_whole_people_are_the_same(table, tmp_path)
+    for number in ("count", "sum(age)", "min", "max", "days", "first", "last"):
+        months.test_one_number_a_person_is_the_same(table, tmp_path, number)
 
 
 def silent(error):
@@ -453,7 +473,7 @@ def test_bad_input(spark, tmp_path):
         engine.columns("x.csv")
     with pytest.raises(ParameterError, match="no parquet files at the path"):
         engine.count(f"spark://local[2, 4]?path={tmp_path}/none", UID, AB)
-    with pytest.raises(ParameterError, match="Text files are not read by Spark"):
+    with pytest.raises(ParameterError, match="Text files are not read through Spark"):
         engine.count(f"spark://local[2, 4]?path={tmp_path}/x.csv", UID, AB)
     with pytest.raises(ParameterError, match="another master"):
         engine.count("spark://local[1]?table=visits", UID, AB)

@@ -173,7 +173,7 @@ def too_few_people(at: Scene) -> bool:
 
 
 def half_a_person_more(at: Scene) -> bool:
-    """A batch that does not hold the messages of whole people."""
+    """A batch that does not hold all messages of each person."""
     return at.released(at.batch([*at.honest, item(at.card)], people_of=1))
 
 

@@ -246,7 +246,7 @@ def noticed(case: Case, forgery: Forgery, verifier: Verifier = bw.verify, **type
         if typed or forgery.field not in case.files:
             stack.enter_context(patch.object(ReleaseFolder, "disagreeing", lambda self: []))
         if typed:
-            stack.enter_context(patch("barrow.study.verification.contradictions", lambda text: []))
+            stack.enter_context(patch("barrow.study.verification.contradictions", lambda text, recorded: []))
         try:
             return any(check.holds is False for check in verifier(case.folder, **typed))
         except BarrowError:

@@ -176,6 +176,8 @@ def write_ledger(place: Path) -> None:
         ledger.resume("resumed", {"key": "resumed"}, folder="elsewhere")
         tighter = study.replace(promises=["all, 5 years, 3.9"])
         Ledger.join(path / "ages.ledger", _monthly(tighter), tighten=True, clock=clock)
+        for name, key in keys.items():
+            ledger.change_approvers(Quorum(quorum.approvers, 1), by=name, key=key)
         shutil.copytree(path, place)
 
 

@@ -22,6 +22,7 @@ from barrow.ledger import (
     SigningKey,
     release_digest,
 )
+from barrow.ledger.consent import approvers_message, signed_fields
 from barrow.ledger.ledger import first_row
 from barrow.ledger.state import LedgerState, make_row
 from barrow.ledger.store import Row
@@ -30,8 +31,9 @@ from tests.ledger.helpers import LINE, OUTPUTS, Clock, MemoryStore, budget, guar
 
 NAMES = ("ana", "bo", "cy")
 KEYS = {name: signing_key(number) for number, name in enumerate(NAMES, 1)}
-STRANGER = signing_key(9)
+STRANGER, DEE = signing_key(9), signing_key(4)
 QUORUM = Quorum([Approver(name, key.public) for name, key in KEYS.items()], 2)
+OTHERS = Quorum([*QUORUM.approvers[1:], Approver("dee", DEE.public)], 1)
 PLAN = "sha256:" + "5" * 64
 TIMES = {"expires": "2026-11-30T23:59:59Z", "signed": "2026-11-01T00:00:00Z"}
 
@@ -105,7 +107,7 @@ class ApprovalSuite:
         first = signed(ledger, "ana")
         assert ledger.accept(first) is not None
         assert ledger.accept(first) is None
-        with pytest.raises(NotApprovedError, match="there already"):
+        with pytest.raises(NotApprovedError, match="recorded before"):
             ledger.accept(signed(ledger, "ana", expires="2026-12-31T23:59:59Z"))
         with pytest.raises(NotApprovedError, match="approved by ana"):
             pay(ledger, "map", 1)
@@ -124,7 +126,7 @@ class ApprovalSuite:
     def test_a_forged_approver_is_refused(self, ledger: Ledger, by: str, key: SigningKey) -> None:
         forged = signed(ledger, by, key=key)
         assert forged.genuine  # the signature is that of the key, and the key is nobody's
-        with pytest.raises(NotApprovedError, match="nobody's who approves here"):
+        with pytest.raises(NotApprovedError, match="belongs to no approver"):
             ledger.accept(forged)
         rows = [*self.store.rows(), forged_row(ledger, "approved", msgspec.to_builtins(forged.wire))]
         with pytest.raises(CorruptLedgerError, match="no approver of this ledger signed it"):
@@ -276,3 +278,104 @@ class ApprovalSuite:
         rows = [*other._store.rows(), forged_row(other, "reserve", paid)]
         with pytest.raises(CorruptLedgerError, match="without the approval"):
             LedgerState.read(rows)
+
+    # Other approvers.
+
+    def test_enough_approvers_change_who_approves(self, ledger: Ledger) -> None:
+        for name in ("ana", "bo"):
+            ledger.accept(signed(ledger, name))
+        paid = pay(ledger, "map", 1)
+        for name in ("ana", "cy"):
+            ledger.accept(signed(ledger, name, asked(ledger, 2), plan="sha256:" + "8" * 64))
+        before = ledger.consent
+        assert ledger.change_approvers(OTHERS, by="bo", key=KEYS["bo"]) is not None
+        assert ledger.change_approvers(OTHERS, by="bo", key=KEYS["bo"]) is None  # twice is once
+        assert before is not None
+        assert ledger.consent is not None
+        assert ledger.consent.quorum == QUORUM
+        assert "bo would have 1 of bo, cy, dee approve (2 must sign)." in ledger.consent.sentences()
+        ledger.change_approvers(OTHERS, by="ana", key=KEYS["ana"])
+        assert ledger.consent.quorum == OTHERS
+        assert ledger.consent.changing == {}
+        with pytest.raises(NotApprovedError, match="belongs to no approver"):
+            ledger.accept(signed(ledger, "ana", plan="sha256:" + "6" * 64))
+        with pytest.raises(ParameterError, match="cannot sign with this key"):
+            ledger.freeze("too late", by="ana", key=KEYS["ana"])
+        pay(ledger, "cy's approval is enough now", 2)
+        ledger.accept(signed(ledger, "dee", asked(ledger, 3), key=DEE, plan="sha256:" + "7" * 64))
+        last = pay(ledger, "dee's", 3)
+        assert [a.wire.by for a in ledger.approvals_of(last.seq)] == ["dee"]
+        assert [a.wire.by for a in ledger.approvals_of(paid.seq)] == ["ana", "bo"]  # as it was when it was paid
+        assert Ledger(self.again(self.store), clock=self.clock).consent == ledger.consent
+        assert ledger.verify().releases == 3
+        with pytest.raises(ParameterError, match="approve already"):
+            ledger.change_approvers(OTHERS, by="dee", key=DEE)
+        ledger.check_quorum(OTHERS)
+        with pytest.raises(ParameterError, match="approvers that the ledger has"):
+            ledger.check_quorum(QUORUM)
+
+    def test_approvals_of_those_who_go_count_no_more(self, ledger: Ledger) -> None:
+        for name in ("ana", "bo"):
+            ledger.accept(signed(ledger, name))
+        enough = len(self.store.rows())
+        seq = pay(ledger, "map", 1).seq
+        paid = dict(ledger.records()[seq - 1].data)
+        other = Ledger(MemoryStore(self.store.rows()[:enough]), clock=self.clock)
+        two = Quorum([*QUORUM.approvers[1:], Approver("ana", DEE.public)], 2)  # ana has a new key
+        for name in ("bo", "cy"):
+            other.change_approvers(two, by=name, key=KEYS[name])
+        with pytest.raises(NotApprovedError, match=r"approved by bo\."):
+            pay(other, "map", 1)
+        with pytest.raises(CorruptLedgerError, match="without the approval"):
+            LedgerState.read([*other._store.rows(), forged_row(other, "reserve", paid)])
+        other.accept(signed(other, "ana", key=DEE))  # the same proposal, signed with the new key
+        pay(other, "map", 1)
+
+    @pytest.mark.parametrize(("by", "key"), [("ana", STRANGER), ("ana", KEYS["bo"]), ("dee", DEE)])
+    def test_nobody_else_changes_who_approves(self, ledger: Ledger, by: str, key: SigningKey) -> None:
+        with pytest.raises(ParameterError, match="cannot sign with this key"):
+            ledger.change_approvers(OTHERS, by=by, key=key)
+        message = approvers_message(ledger.name, ledger.records()[0].hash, OTHERS)
+        data = {"approval": OTHERS.to_json(), **signed_fields(Approver(by, key.public), key, message)}
+        with pytest.raises(CorruptLedgerError, match="no approver of this ledger signed it"):
+            LedgerState.read([*self.store.rows(), forged_row(ledger, "approvers", data)])
+
+    def test_signatures_under_two_lists_are_not_two_under_one(self, ledger: Ledger) -> None:
+        ledger.change_approvers(OTHERS, by="ana", key=KEYS["ana"])
+        ledger.change_approvers(Quorum(OTHERS.approvers, 2), by="bo", key=KEYS["bo"])
+        assert ledger.consent is not None
+        assert ledger.consent.quorum == QUORUM
+        record = ledger.records()[-1]
+        for change in ({"approval": OTHERS.to_json()}, {"by": "cy"}, {"approval": QUORUM.to_json()},
+                       {"approval": {**OTHERS.to_json(), "need": 9}}, {"approval": {}}):  # fmt: skip
+            forged = forged_row(ledger, "approvers", {**record.data, **change})
+            with pytest.raises(CorruptLedgerError):
+                LedgerState.read([*self.store.rows(), forged])
+        with pytest.raises(CorruptLedgerError, match="counts twice"):
+            LedgerState.read([*self.store.rows(), forged_row(ledger, "approvers", dict(record.data))])
+
+    def test_a_change_that_was_undone_cannot_be_played_back(self, ledger: Ledger) -> None:
+        for name in ("ana", "bo"):
+            ledger.change_approvers(OTHERS, by=name, key=KEYS[name])
+        changes = [record for record in ledger.records() if record.kind == "approvers"]
+        ledger.change_approvers(QUORUM, by="dee", key=DEE)
+        assert ledger.consent is not None
+        assert ledger.consent.quorum == QUORUM
+        replayed = forged_row(ledger, "approvers", dict(changes[0].data))
+        with pytest.raises(CorruptLedgerError, match="no approver of this ledger signed it"):
+            LedgerState.read([*self.store.rows(), replayed])
+
+    def test_a_change_lifts_no_freeze(self, ledger: Ledger) -> None:
+        for name in ("ana", "bo"):
+            ledger.accept(signed(ledger, name))
+        ledger.freeze("wrong", by="cy", key=KEYS["cy"])
+        ledger.unfreeze(by="ana", key=KEYS["ana"])
+        fewer = Quorum(QUORUM.approvers[:2], 1)
+        for name in ("ana", "bo"):
+            ledger.change_approvers(fewer, by=name, key=KEYS[name])
+        with pytest.raises(FrozenLedgerError, match="0 of 1 so far"):
+            pay(ledger, "map", 1)
+        with pytest.raises(ParameterError, match="cannot sign with this key"):
+            ledger.unfreeze(by="cy", key=KEYS["cy"])
+        ledger.unfreeze(by="ana", key=KEYS["ana"])
+        pay(ledger, "map", 1)

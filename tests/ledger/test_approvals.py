@@ -13,7 +13,16 @@ from pyarrow import parquet
 
 from barrow.cli.main import main
 from barrow.errors import ParameterError
-from barrow.ledger import Approval, Approver, CorruptLedgerError, Ledger, Quorum, SigningKey, SqliteStore
+from barrow.ledger import (
+    Approval,
+    Approver,
+    CorruptLedgerError,
+    ForeignLedgerError,
+    Ledger,
+    Quorum,
+    SigningKey,
+    SqliteStore,
+)
 from barrow.ledger.state import LedgerState
 from barrow.ledger.store import Row, link
 from barrow.study import verify
@@ -66,14 +75,14 @@ def test_a_ledger_without_approvers_knows_no_approval(tmp_path):
     ledger = Ledger.create(tmp_path / "visits.ledger", budget())
     with pytest.raises(ParameterError, match="has no approvers"):
         ledger.freeze("wrong", by="ana", key=KEYS["ana"])
-    with pytest.raises(ParameterError, match="for good"):
+    with pytest.raises(ParameterError, match="a ledger without any gets none"):
         ledger.check_quorum(QUORUM)
     assert not ledger.governed
     assert ledger.consent is None
     assert ledger.approvals_of(1) == ()
 
 
-def test_approvers_stand_in_the_first_record_for_good(tmp_path):
+def test_the_first_approvers_stand_in_the_first_record(tmp_path):
     ledger = Ledger.create(tmp_path / "visits.ledger", budget(), approval=QUORUM)
     rows = SqliteStore(tmp_path / "visits.ledger").rows()
     fewer = rows[0].body.replace('"need":2', '"need":1')
@@ -82,8 +91,19 @@ def test_approvers_stand_in_the_first_record_for_good(tmp_path):
         LedgerState.read([Row(1, fewer, rows[0].hash)])
     # Whoever writes the whole chain anew makes another ledger: a head that was kept elsewhere shows it.
     assert link("0" * 64, fewer) != ledger.head().hash
-    with pytest.raises(ParameterError, match="for good"):
+    with pytest.raises(ParameterError, match="the approvers that the ledger has"):
         ledger.check_quorum(Quorum(QUORUM.approvers, 1))
+
+
+def test_version_2_knows_no_change_of_approvers(tmp_path):
+    """A record of the new kind under the old version is none: whoever reads version 2 would not know it."""
+    ledger = Ledger.create(tmp_path / "visits.ledger", budget(), approval=QUORUM)
+    ledger.change_approvers(Quorum(QUORUM.approvers, 1), by="ana", key=KEYS["ana"])
+    first, last = SqliteStore(tmp_path / "visits.ledger").rows()
+    older = last.body.replace('"v":3', '"v":2')
+    assert older != last.body
+    with pytest.raises(ForeignLedgerError, match="version 2 and kind 'approvers'"):
+        LedgerState.read([first, Row(2, older, link(first.hash, older))])
 
 
 # The command line, as an officer and an analyst type it.
@@ -171,8 +191,8 @@ def test_a_proposal_that_says_something_else_than_it_releases_is_not_signed(offi
     refused(lambda one: one["statement"]["worst_case"].update(epsilon=0.01), "does not follow")
     refused(lambda one: one["statement"]["protected"][0].update(odds=0.51), "does not follow")
     refused(lambda one: one["asked"]["parameters"].update(fraction="1"), "does not follow")
-    refused(lambda one: one["asked"]["event"].update(kind="pure"), "does not follow|no proposal")
-    refused(lambda one: one.pop("statement"), "no proposal")
+    refused(lambda one: one["asked"]["event"].update(kind="pure"), "does not follow|not a proposal")
+    refused(lambda one: one.pop("statement"), "not a proposal")
     # The same words with another space to pay in are another release: its digest is another.
     copy = json.loads(json.dumps(whole))
     copy["releases"][0]["asked"]["charges"] = ["0"]
@@ -193,6 +213,31 @@ def test_errors_of_the_commands(office, run):
     assert "cannot be written" in run("approve", "proposal", "--by", "ana", "--key", "ana.key", code=1)
     assert len(Approval.read("proposal/ana.approval.json").wire.releases) == 1
     again = ("ledger", "init", "ages.ledger", "--study", "study.toml", "--approvers", "ana.pub")
-    assert "for good" in run(*again, code=1)
+    assert "the approvers that the ledger has" in run(*again, code=1)
     assert "1 of 0 approvers" in run("ledger", "init", "b.ledger", "--study", "study.toml", "--need", 1, code=1)
     assert "cannot be written" in run("key", "public", "ana.key", "--name", "ana", code=1)
+
+
+def test_approvers_are_changed_on_the_command_line(office, run):
+    run("key", "new", "dee.key")
+    run("key", "public", "dee.key", "--name", "dee")
+    assert "2 of ana, bo have approved" in run("ledger", "approvers", "ages.ledger")
+    assert "named in full" in run("ledger", "approvers", "--by", "ana", "--key", "ana.key", code=1)
+    assert "named in full" in run("ledger", "approvers", "--approvers", "ana.pub", code=1)
+    change = ("ledger", "approvers", "ages.ledger", "--approvers", "ana.pub", "--approvers", "dee.pub", "--need", 1)
+    told = json.loads(run(*change, "--by", "bo", "--key", "bo.key", "--json"))
+    assert [who["name"] for who in told["approvers"]] == ["ana", "bo"]
+    assert told["pending"][0]["signed"] == ["bo"]
+    assert "cannot sign with this key" in run(*change, "--by", "dee", "--key", "dee.key", code=1)
+    run("propose", "mean", "--period", "2026-10")
+    run("approve", "proposal", "--by", "bo", "--key", "bo.key", "--ledger", "ages.ledger")
+    assert "1 of ana, dee have approved" in run(*change, "--by", "ana", "--key", "ana.key")
+    assert "nobody has approved" in run("release", "mean", "--period", "2026-10", code=1)  # bo's counts no more
+    run("approve", "proposal", "--by", "dee", "--key", "dee.key", "--ledger", "ages.ledger")
+    run("release", "mean", "--period", "2026-10")
+    statement = json.loads(Path("release/2026-10/mean/statement.json").read_text())
+    assert [row["by"] for row in statement["ledger"]["approved"]] == ["dee"]
+    back = ("ledger", "approvers", "ages.ledger", "--approvers", "ana.pub", "--approvers", "bo.pub")
+    run(*back, "--by", "dee", "--key", "dee.key")  # who approved it has gone: the release verifies all the same
+    checks = {check.what: check for check in verify("release/2026-10/mean", ledger="ages.ledger")}
+    assert "approved by dee, whose signatures hold" in checks["ledger"].finding

@@ -63,7 +63,7 @@ def relinked(rows: list[Row], at: int, **changes: Any) -> list[Row]:
     [
         (1, {"kind": "reserve"}, CorruptLedgerError),
         (1, {"budget": {}}, CorruptLedgerError),
-        (2, {"v": 3}, ForeignLedgerError),
+        (2, {"v": 4}, ForeignLedgerError),
         (2, {"v": 1}, CorruptLedgerError),
         (2, {"reads": {"periods": ["2026-13"], "pool": "records", "weights": None}}, CorruptLedgerError),
         (2, {"groups": {"region": ["north"]}}, CorruptLedgerError),

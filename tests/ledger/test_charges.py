@@ -37,7 +37,7 @@ EVENT = PureRelease(1, model="central")
 
 def charged(b: Budget, definition: Any, worst: UserLevel | None = None, **options: Any) -> Charge:
     given = {"space": LINE, "dataset": "visits", "users": 1083, **options}
-    return charge_for(b, EVENT, Guarantee(definition, "test", "def:emd-dp", worst), **given)
+    return charge_for(b, event=EVENT, guarantee=Guarantee(definition, "test", "def:emd-dp", worst), **given)
 
 
 def test_a_budget_is_bound_to_the_space_of_the_study() -> None:
@@ -138,7 +138,7 @@ SAMPLED = SampledItems(samples=1000, radius="0.01", delta="1e-9", inner=PureRele
 
 
 def sampled(b: Budget) -> Charge:
-    return charge_for(b, SAMPLED, price(SAMPLED), space=LINE, dataset="visits", users=1083)
+    return charge_for(b, event=SAMPLED, guarantee=price(SAMPLED), space=LINE, dataset="visits", users=1083)
 
 
 @pytest.mark.parametrize("radius", ["0.005", "0.01", "0.02", "0.1", "1"])
@@ -169,13 +169,13 @@ def test_a_foreign_discrete_guarantee_does_not_pay_in_alpha() -> None:
     foreign = PureRelease(20, model="central")
     guarantee = Guarantee(DiscreteEmd(1, "1e-9", radius="0.01", model="central"), "elsewhere", "unknown")
     with pytest.raises(NotCoveredError, match="says nothing in terms of the budget") as caught:
-        charge_for(budget(1000), foreign, guarantee, space=LINE, dataset="visits", users=1083)
+        charge_for(budget(1000), event=foreign, guarantee=guarantee, space=LINE, dataset="visits", users=1083)
     assert "samples pay in alpha" in str(caught.value)
 
 
 def test_group_privacy_that_promises_nothing_is_refused() -> None:
     b = budget(user_level=UserLevel(3000, "1e-6"))
-    with pytest.raises(NotCoveredError, match="promises nothing"):
+    with pytest.raises(NotCoveredError, match="is no guarantee"):
         charged(b, DiscreteEmd(1, "1e-6", radius="0.001"), space=EARTH)
 
 
@@ -293,7 +293,7 @@ def test_over_budget_says_what_would_fit() -> None:
     assert error.fix == "alpha=0.333333333333 with delta=1e-9 fits"
     assert error.difference == Amount(200 - Fraction(1, 3), "1e-9")
     spent = OverBudgetError.of(Amount(1, 0), Amount(0, 0), symbol="alpha", whose="'visits'", later="wait")
-    assert spent.fix == "nothing fits any more: this budget is spent; wait"
+    assert spent.fix == "nothing: this budget is spent; wait"
     copy = pickle.loads(pickle.dumps(error))
     assert isinstance(copy, LedgerError)
     assert copy.to_json() == error.to_json()
@@ -314,7 +314,7 @@ def test_who_pays_and_how_much():
     budget = Budget("visits", 1083, GRID, Emd(250, "1e-9", model="central"))
     guarantee = Guarantee(Emd(121, model="local"), "knorm", "lemma:lin")
     pure_release = PureRelease(121, model="local")
-    paid = charge_for(budget, pure_release, guarantee, space=GRID, dataset="visits", users=1083)
+    paid = charge_for(budget, event=pure_release, guarantee=guarantee, space=GRID, dataset="visits", users=1083)
     assert (paid.account, paid.amount.loss) == ("main", 121)
     assert worst_case(Guarantee(Emd(5, model="central"), "pure", "def:emd-dp")).epsilon == 5
     assert [len(spent_by([charge(1), charge(2)], account)) for account in ("main", "user")] == [2, 0]

@@ -263,7 +263,7 @@ def test_a_promoted_replica(server: Cluster, url: str) -> None:
         replica.copy_of(server)
         replica.start()
         there = url.replace(str(server.sockets), str(replica.sockets))
-        with pytest.raises(LedgerIOError, match="does not keep payments"):
+        with pytest.raises(LedgerIOError, match="does not store records durably"):
             Ledger.open(there)
         replica.promote()
         promoted = Ledger.open(there)
@@ -283,7 +283,7 @@ def test_servers_that_forget_are_refused(server: Cluster, url: str, setting: str
     try:
         while shown(server, name) == "on":  # the server takes the setting on in its own time
             time.sleep(0.01)
-        with pytest.raises(LedgerIOError, match="does not keep payments"):
+        with pytest.raises(LedgerIOError, match="does not store records durably"):
             Ledger.open(url)
     finally:
         sql(server, f"ALTER SYSTEM RESET {name}", "SELECT pg_reload_conf()")
@@ -308,7 +308,7 @@ def test_an_unlogged_table_is_refused(server: Cluster) -> None:
     ledger = Ledger.create(there, budget())
     with psycopg.connect(server.conninfo.replace("dbname=postgres", "dbname=careless"), autocommit=True) as connection:
         connection.execute("ALTER TABLE barrow.records SET UNLOGGED")
-    with pytest.raises(LedgerIOError, match="does not keep payments"):
+    with pytest.raises(LedgerIOError, match="does not store records durably"):
         pay(ledger, "a", 1)
 
 

@@ -122,7 +122,7 @@ def test_ledgers_that_exist_keep_adding_and_splits_stay(path: Path, tmp_path: Pa
     assert float(joined.budget.promised.quadrature.mus[0]) == pytest.approx(gdp_mu_lower(0.4, 1e-9))
     pay(joined, "x", gaussian("0.01"))
     tightest = Budget("visits", 1000, "line km", Promises([PromiseLimit(1, 10, "0.3")], DELTA))
-    with pytest.raises(NotCoveredError, match="paid in quadrature"):
+    with pytest.raises(NotCoveredError, match="has releases in quadrature"):
         Ledger.join(other, tightest, tighten=True)
     grouped = Budget("visits", 1000, "line km", tighter.limit, groups={"region": {"a": 400, "b": 600}})
     assert Ledger.join(other, grouped).balances()[0].spent.loss > 0

@@ -266,7 +266,7 @@ def test_an_anchor_that_cannot_be_written_is_fatal_and_the_payment_stays(path: P
         raise OSError(30, "Read-only file system")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("barrow.ledger.anchors.os.replace", unplug)
+        patch.setattr("barrow.ledger.store.os.replace", unplug)
         with pytest.raises(LedgerIOError, match="stays paid"):
             pay(ledger, "a", 1)
     with pytest.raises(NoAuthorityError, match="saw the disk fail"):

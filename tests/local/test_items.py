@@ -87,7 +87,7 @@ def test_a_wrong_memory_is_not_taken_for_a_report(tmp_path):
 def test_wrong_studies():
     with pytest.raises(ParameterError, match="how many people"):
         Survey(study(model="shuffle"))
-    with pytest.raises(ParameterError, match="noise and nothing else"):
+    with pytest.raises(ParameterError, match="pure noise"):
         Survey(study("items(items=1000)", space=Line(0, 10, step=1, cells=True), alpha="1e-7", delta=0))
     with pytest.raises(ParameterError, match="No report"):
         Server(study()).result()
@@ -171,7 +171,7 @@ def test_a_batch_is_opened_only_when_enough_people_are_in_it(tmp_path):
     survey = SHUFFLED
     full, few = mix(survey, messages(tmp_path, 20)), mix(survey, messages(tmp_path, 2))
     server = Server(SHUFFLED)
-    with pytest.raises(ParameterError, match="2 people, and the guarantee was made for 20"):
+    with pytest.raises(ParameterError, match="2 people, but the guarantee needs 20"):
         server.open(few)
     server.open(full)
     assert server.n == 20

@@ -91,7 +91,7 @@ def test_the_report_is_on_disk_before_it_is_handed_out(tmp_path, monkeypatch):
     with pytest.raises(LedgerError, match="no report is handed out"):
         mine.report([1.0])
     assert not (tmp_path / "memory.json").exists()
-    assert not list(tmp_path.glob("*.partial"))
+    assert not list(tmp_path.glob(".*.new"))
     monkeypatch.undo()
     assert mine.report([1.0]) == mine.report([2.0])
 
@@ -168,7 +168,7 @@ def test_no_items_mean_the_default_item_and_unknown_ones_are_an_error(tmp_path):
     assert not (tmp_path / "b.json").exists()
     assert client(tmp_path / "b.json").report([99.0], unknown="nearest").study == STUDY.digest
     for wrong in ({}, {"records": [1.0], "ids": [1]}):
-        with pytest.raises(ParameterError, match="not clear"):
+        with pytest.raises(ParameterError, match="not named"):
             client(tmp_path / "c.json").report(**wrong)
     with pytest.raises(ParameterError, match="item ids"):
         client(tmp_path / "c.json").report(ids=[77])
@@ -260,7 +260,7 @@ def test_a_survey_survives_its_study_file(tmp_path):
 
 
 def test_bad_surveys_are_refused(tmp_path):
-    with pytest.raises(ParameterError, match="trust no center"):
+    with pytest.raises(ParameterError, match="only in the local and shuffle models"):
         LocalClient(STUDY.study.replace(model="central"), memory=tmp_path / "m")
     with pytest.raises(ParameterError, match="gains nothing from shuffling"):
         Survey(STUDY.study.replace(model="shuffle", users=10))

@@ -128,7 +128,7 @@ def test_what_cannot_be_undone_is_refused_with_the_reason():
         channel_of(laplace(Embedding(["cat", "dog"], [[0, 1], [0, 2]]), 20))
     shape = gkrr(Clustered.grid(2, 2, r=0.25), 1).shape
     stops = [TOTAL if w == 4 else 0 for w in shape.widths.tolist()]
-    with pytest.raises(ParameterError, match="same law"):
+    with pytest.raises(ParameterError, match="same distribution"):
         TreeChannel.of(MixtureRandomiser(Clustered.grid(2, 2, r=0.25), shape, stops))
 
 

@@ -24,12 +24,12 @@ from barrow.mechanisms.edge_intervals import (
     half_width,
     node_weights,
     noise_of,
-    region_interval,
     simple_region_miss,
 )
 from barrow.mechanisms.edge_noise import node_half_widths
 from barrow.mechanisms.edge_sums import EdgeSum, _log_equal_tail, equal_half_width, laplace_half_widths
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
+from barrow.mechanisms.region_weights import region_interval
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.spaces import Clustered, Euclidean, Line

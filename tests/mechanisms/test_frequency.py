@@ -169,7 +169,7 @@ def test_counts_that_do_not_fit_are_refused():
     anonymous = FrequencyEstimator(item_wise(gkrr(SPACE, 4), items=4, model="local"))
     with pytest.raises(ParameterError, match="is not 4 for each user"):
         anonymous.estimate(good - np.eye(12, dtype=np.int64)[0])
-    with pytest.raises(ParameterError, match="not known how many users"):
+    with pytest.raises(ParameterError, match="number of users is missing"):
         anonymous.predicted_error()
     assert anonymous.lines()
     assert "users" not in anonymous.to_json()

@@ -1,4 +1,4 @@
-"""Noisy cells are decoded by what stands out of the noise, on the space inside, whatever was added to it."""
+"""Noisy cells are decoded by what stands out from the noise, on the space inside, whatever was added to it."""
 
 from __future__ import annotations
 

@@ -294,7 +294,7 @@ def test_wrong_arguments_are_refused() -> None:
     with pytest.raises(ParameterError, match="another space"):
         workload(line, [histogram(SPACES["equal"])])
     with pytest.raises(ParameterError, match="no mean over items"):
-        workload(line, [{"kind": "person", "function": "spread"}])
+        workload(line, [query_from_spec(line, {"kind": "person", "function": "spread"})])
     with pytest.raises(ParameterError, match="3 weights for 12 answers"):
         strategies_for(histogram(line), 1, users=10, weights=[1, 2, 3])
     with pytest.raises(ParameterError, match="noise is 'l3'"):

@@ -158,7 +158,7 @@ def test_simulated_estimates_have_the_predicted_variance_however_they_are_drawn(
 def test_errors():
     with pytest.raises(ParameterError, match="The space has"):
         user_level_histogram(SPACES["line"], "levels", 1, users=10)
-    with pytest.raises(ParameterError, match="kind of histogram is 'x'"):
+    with pytest.raises(ParameterError, match="kind is 'x'"):
         user_level_histogram(GRID, "x", 1, users=10)
     with pytest.raises(ParameterError, match="noise is 'l2'"):
         user_level_histogram(GRID, "cells", 1, users=10, noise="l2")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from barrow.planning import HistogramTarget, Terms, reference_distribution
+from barrow.planning import HistogramTarget, Terms, compare_histograms, reference_distribution
 from barrow.planning import histogram_candidates as candidates
+from barrow.promises import Policy
 from barrow.promises.definitions import positive, probability, to_model
 
 
@@ -16,6 +18,15 @@ def target(space: Any, delta: Any = 0, *, users: int, items: int | None = None, 
 
 
 def histogram_candidates(request: HistogramTarget, alpha: Any, **options: Any) -> Any:
-    from dataclasses import replace
-
     return candidates(replace(request, terms=replace(request.terms, given=positive(alpha, "alpha"))), **options)
+
+
+def compare(space: Any, alpha: Any = None, delta: Any = 0, *, promises: Any = None, epsilons: Any = (),
+            **options: Any) -> Any:  # fmt: skip
+    request = target(space, delta, **options)
+    policy = None if promises is None else Policy(space, promises, delta=request.terms.delta)
+    if policy is None:
+        terms = replace(request.terms, given=positive(alpha, "alpha"))
+    else:
+        terms = replace(request.terms, given=None, promises=policy.promises, records=policy.records)
+    return compare_histograms(replace(request, terms=terms), policy, epsilons)

@@ -26,7 +26,8 @@ from barrow.questions import Histogram
 from barrow.questions.collecting import collected
 from barrow.questions.histogram_help import floors
 from barrow.questions.plan_text import answer_lines, details
-from barrow.spaces import Circle, Clustered, Earth, Euclidean, Finite, Line
+from barrow.spaces import Circle, Clustered, Earth, Euclidean, Finite, Line, Product
+from barrow.spaces.grids import coarser
 from barrow.transport import kr_norm, measure_of
 
 _SQUARE = Euclidean([0, 0], [1, 1], step=1 / 12)
@@ -196,3 +197,43 @@ def test_best_spacing():
     few, many = (lambda at, s, n=n: histogram_noise(at, "edges", 25, users=n, spacing=s) for n in (20, 10**6))
     assert best_spacing(line, flat, few) is not None
     assert best_spacing(line, np.eye(256)[9], many) is None
+
+
+def test_products_of_fine_cells_get_coarse_nodes():
+    """With few people nodes are apart in both parts; what is predicted there is what the space itself shows."""
+    space = Product.trips(box=(40.5, -74.3, 41, -73.6), cell=10)
+    reference = reference_distribution(space)
+
+    def make(at, gap):
+        return histogram_noise(at, "edges", 20, users=60, spacing=gap)
+
+    spacing = best_spacing(space, reference, make)
+    chosen, finest = make(space, spacing), make(space, None)
+    assert all(gap is not None for gap in spacing)
+    assert chosen.noise.dimension < space.items / 4
+    assert simulate(chosen, reference, 1).decoded < simulate(finest, reference, 1).decoded
+
+
+def test_a_coarser_product_is_coarser_in_every_part():
+    space = Product.trips(box=(40.5, -74.3, 41, -73.6), cell=5)
+    large, home = coarser(space, 2000)
+    assert large.items <= 2000
+    assert large.parts[0].items == large.parts[1].items
+    assert home.max() == large.items - 1
+    assert large.distance(home[[0, 17]], home[[9000, 4]]) == pytest.approx(space.distance([0, 17], [9000, 4]), abs=0.15)
+
+
+@pytest.mark.parametrize("gap", [True, 0, "coarse", [], [5, "auto"], [5, 0], [True, 5]])
+def test_spacings_that_are_none_are_refused(gap):
+    with pytest.raises(ParameterError, match="spacing is"):
+        Histogram(mechanism="edges", spacing=gap)
+
+
+def test_products_take_a_spacing_for_each_part():
+    space = Product([Line(0, 12, step=1, cells=True), Circle.hours(2)])
+    terms = Terms(space, 100, given=Fraction(5))
+    question = Histogram(mechanism="edges", spacing=(5, "items"))
+    assert question.spacing == [5, "items"]
+    answer = question.plan(terms)
+    assert answer.query.arguments == {"spacing": [5.0, None]}
+    assert answer.query.dimension == 4 * 12

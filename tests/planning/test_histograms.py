@@ -14,13 +14,13 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
-from barrow.planning import compare, histograms, reference_distribution
+from barrow.planning import histograms, reference_distribution
 from barrow.planning.candidates import chosen, reasons
 from barrow.planning.histograms import HistogramTarget, check_size, noise_within
 from barrow.planning.simulate import simulate
 from barrow.planning.terms import Terms
 from barrow.promises import Emd, Promise
-from barrow.spaces import Clustered, Discrete, Earth, Euclidean, Line, Tree
+from barrow.spaces import Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Tree
 from barrow.spaces.grids import snapping_means
 from barrow.transport import emd
 from tests.planning.targets import histogram_candidates, target
@@ -125,8 +125,6 @@ def test_asking_for_what_is_not_there_says_what_is():
         histogram_candidates(request, 8, only="magic")
     with pytest.raises(ParameterError, match="model"):
         target(SPACES["clustered"], users=USERS, model="cloud")
-    with pytest.raises(ParameterError, match="users"):
-        compare(SPACES["clustered"], {"kind": "histogram"}, 8, users=1)
 
 
 def test_local_candidates():
@@ -168,7 +166,7 @@ def test_what_is_not_calibrated_would_not_have_won(alpha):
     full, _ = histograms.histogram_candidates(wanted)
     assert quick[0].name == full[0].name
     assert quick[0].error == full[0].error
-    assert cannot["frequency"].startswith("Even at the largest alpha0")
+    assert cannot["frequency"].startswith("Even at the largest possible alpha0")
     lost = next(c for c in full if c.name == "frequency")
     assert lost.error > 1.05 * quick[0].error
 
@@ -195,3 +193,9 @@ def test_check_size():
         ),
     ):
         check_size(Earth(box=(24.5, -125.0, 49.5, -66.5), cell=1))
+
+
+def test_a_million_items_may_be_planned_and_people_without_records_are_no_item_too_many():
+    check_size(NoRecords(Line(0, 999_999, step=1)))
+    with pytest.raises(ParameterError, match="A histogram of 1,000,001 items takes about 2 min"):
+        check_size(NoRecords(Line(0, 1_000_000, step=1)))

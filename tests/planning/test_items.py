@@ -100,7 +100,7 @@ def test_warnings_say_when_reports_are_noise():
 
 
 def test_noise_and_nothing_else_is_refused():
-    with pytest.raises(ParameterError, match="noise and nothing else"):
+    with pytest.raises(ParameterError, match="pure noise"):
         choose_items(SPACES["line"], "1e-8", items=1000, model="local")
 
 

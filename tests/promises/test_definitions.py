@@ -172,7 +172,7 @@ WRONG = {
     "steps": (lambda: group_delta_upper(1, 0.1, 0), "steps is 0"),
     "trust": (lambda: to_model_of(Emd(1, model="central"), "local"), "says nothing in the local model"),
     "bounded": (lambda: to_discrete(Emd(1, bounded=True), radius=1), "one public size"),
-    "vacuous": (lambda: to_user_level(DiscreteEmd(1, "1e-3", radius="1/100")), "promises nothing"),
+    "vacuous": (lambda: to_user_level(DiscreteEmd(1, "1e-3", radius="1/100")), "is no guarantee"),
     "items": (lambda: to_emd(UserLevel(1), items=0, least_distance=1), "items is 0"),
     "impure": (lambda: item_to_emd(ItemMetric(1, "1e-9"), items=10**9), "delta = 1e-09"),
     "json": (lambda: definition_from_json({"definition": "Nope"}), "'Nope' is not known"),

@@ -203,7 +203,7 @@ UNCLEAR = [
 
 @pytest.mark.parametrize("text", UNCLEAR)
 def test_a_share_that_is_not_certain_is_refused_with_what_to_type(text):
-    with pytest.raises(ParameterError, match="cannot be read with certainty") as error:
+    with pytest.raises(ParameterError, match="cannot be read as a share") as error:
         parse_share(text)
     assert '"1 of 50"' in error.value.fix
 
@@ -276,7 +276,7 @@ WRONG = {
     "share nan": ("nan, 10 km, 1", "cannot be read"),
     "share of none": ("1 day of 0, 10 km, 1", "share is 1 day of 0"),
     "share words": ("some, 10 km, 1", "cannot be read"),
-    "share of a share": ("1 % of 50, 10 km, 1", "cannot be read with certainty"),
+    "share of a share": ("1 % of 50, 10 km, 1", "cannot be read as a share"),
     "diameters or days": ("1, 0.5 d, 1", "unit 'd'"),
     "per cent of a unit": ("1, 5 % km, 1", "cannot be read"),
     "a point for thousands": ("1, 1.000 km, 1", "in two ways"),
@@ -327,8 +327,9 @@ def test_wrong_policies_are_refused():
 
 
 def test_belief_figure():
-    figure = belief_figure([], cost=lambda share, reach: 2 * share * reach, worst=2.0, unit="km", diameter=10.0)
-    assert str(figure) == "What anyone can learn about one person. Whatever is different: at most 88.1 %."
+    draw = belief_figure([], cost=lambda share, reach: 2 * share * reach, worst=2.0, unit="km", diameter=10.0)
+    assert draw is not None
+    assert str(draw(720)) == "What anyone can learn about one person. Whatever is different: at most 88.1 %."
 
 
 def test_to_promise():

@@ -221,6 +221,36 @@ def test_a_window_at_a_share_of_all_records_costs_the_worst_case() -> None:
     assert linear < result == price.share * price.reach
 
 
+def test_months_that_count_alike_are_a_knapsack_for_linear_losses_alone() -> None:
+    """Half of a year of two months that count alike: one month whole, or both by a half. "In any month" is too little
+    for losses that are not proportional to the share."""
+    month, ratio = Scope.parse("any month"), F(1, 2)
+
+    def ramp(records: Records) -> Fraction:  # from 0 to 1 while half of the records go from 0 to 1: L = 2, B = 1
+        return min(2 * sum(records, F(0)) / len(records), F(1))
+
+    worst_of: dict[str, Fraction] = dict.fromkeys(("emd", "whole user", "person"), F(0))
+    every = versions(ENDS, range(1, 3))
+    for one, other in product(product(every, repeat=2), repeat=2):
+        if any(len(a) != len(b) for a, b in zip(one, other, strict=True)):
+            continue
+        shares = [F(moved(a, b)[0], len(a)) for a, b in zip(one, other, strict=True)]
+        if sum(shares) > 1:
+            continue
+        pairs_of = list(zip(ALPHAS, one, other, strict=True))
+        losses = {
+            "emd": sum(alpha * emd(uniform(a), uniform(b)) for alpha, a, b in pairs_of),
+            "whole user": sum(alpha for alpha, a, b in pairs_of if a != b),
+            "person": sum(alpha * ratio * abs(ramp(a) - ramp(b)) for alpha, a, b in pairs_of),
+        }
+        worst_of = {name: max(worst_of[name], F(lost)) for name, lost in losses.items()}
+    seens = [exposure(month, F(1), None, reads=window(text)) for text in "12"]
+    assert worst_of["emd"] == total(month, seens, ALPHAS) == max(ALPHAS)  # T tau = 1
+    assert worst_of["whole user"] == sum(ALPHAS)
+    person = PersonKNormNoise(max(ALPHAS), model="central", range_ratio=ratio)
+    assert worst_of["person"] == F(5, 2) > person.epsilon_at(seens[0].share, seens[0].reach, F(0)) == F(3, 2)
+
+
 def test_records_that_cross_a_border_are_a_change_of_two_months() -> None:
     """Theorem 3: no promise about any one month pays for them; one about any 2 does."""
     one, two, broken = Scope.parse("any month"), Scope.parse("any 2 months"), 0

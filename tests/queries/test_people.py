@@ -200,7 +200,7 @@ def test_counts_near_the_largest_are_summed_without_overflow() -> None:
         ({"function": "shere"}, "Did you mean 'share'"),
         ({"function": "share", "above": 0.1, "ramp": 0.1}, "lacks region"),
         ({"function": "share", "region": "b", "above": 0.1, "ramp": 0.5}, "The ramp goes from"),
-        ({"function": "spread", "above": 0.1}, "above says nothing"),
+        ({"function": "spread", "above": 0.1}, "above is not an option"),
         ({"function": "distance"}, "lacks its reference"),
         ({"function": "radius", "centers": []}, "centers is empty"),
         ({"function": "share", "region": {"middle": 1}, "above": 0.1, "ramp": 0.1}, "an entry 'middle'"),

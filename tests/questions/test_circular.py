@@ -124,10 +124,10 @@ def test_a_circular_mean_is_released_with_a_statement(tmp_path):
 
 
 def test_what_is_no_circle_is_refused():
-    with pytest.raises(ParameterError, match="asked of a circle") as wrong:
+    with pytest.raises(ParameterError, match="need a circle") as wrong:
         to_question("circular_mean").plan(Terms(Line(0, 1, step=0.1), 10, given=Fraction(1)))
     assert "mean" in wrong.value.fix
-    with pytest.raises(ParameterError, match="data already held"):
+    with pytest.raises(ParameterError, match="in which a curator holds the data"):
         Study("hours", alpha=1, users=10, model="local").plan("circular_mean")
 
 

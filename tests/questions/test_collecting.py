@@ -33,9 +33,9 @@ def test_collectors_of_another_kind_are_refused():
     counted, averaged = Counted(1, 2), Averaged([(0, 1)])
     assert counted_of(counted) is counted
     assert averaged_of(averaged) is averaged
-    with pytest.raises(ParameterError, match="no counts of reports"):
+    with pytest.raises(ParameterError, match="not counts of reports"):
         counted_of(averaged)
-    with pytest.raises(ParameterError, match="no sums of reports"):
+    with pytest.raises(ParameterError, match="not sums of reports"):
         averaged_of(counted)
 
 

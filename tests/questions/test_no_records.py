@@ -211,7 +211,7 @@ def test_a_declared_constant_is_somebodys_word_wherever_people_without_records_a
     assert answer_json(plan)["constant"]["proved"] is False
     ledger = Ledger.create(str(study.ledger), study)
     result = study.release()
-    assert "declared by whoever wrote the study and is not proved" in " ".join(result.text.split())
+    assert "declared in the study and is not proved" in " ".join(result.text.split())
     assert result.statement.parameters["constant"] == "declared"
     reserved = next(record.data for record in ledger.records() if record.kind == "reserve")
     assert reserved["parameters"]["constant"] == "declared"
@@ -363,9 +363,9 @@ def test_a_question_that_cannot_know_them_is_refused_where_the_study_insists(mon
     monkeypatch.setattr(Mean, "missing", ("default item",))
     study = Study(LINE, alpha=1, users=10)
     assert study.space_of(Mean()) == LINE
-    with pytest.raises(ParameterError, match="cannot tell people without records apart"):
+    with pytest.raises(ParameterError, match="cannot treat people without records separately"):
         study.replace(missing="no records").terms(Mean())
-    with pytest.raises(ParameterError, match="cannot tell people without records apart"):
+    with pytest.raises(ParameterError, match="cannot treat people without records separately"):
         study.replace(space=NoRecords(LINE)).terms(Mean())
 
 

@@ -173,16 +173,16 @@ class TestAskedWithAHistogram:
         assert [study.terms(request).fraction for request in study.questions] == [Fraction(1, 2), Fraction(1, 2)]
 
     def test_only_of_lines(self):
-        with pytest.raises(ParameterError, match="asked of a line"):
+        with pytest.raises(ParameterError, match="need a line"):
             Study(Discrete(["a", "b"]), alpha=5, users=10, questions=["histogram", "median"]).plan()
         with pytest.raises(ParameterError, match="quantiles is"):
             to_question("histogram(quantiles=[2])")
 
 
 def test_only_lines_and_only_held_data():
-    with pytest.raises(ParameterError, match="asked of a line"):
+    with pytest.raises(ParameterError, match="need a line"):
         Study(Discrete(["a", "b"]), alpha=5, users=10).plan("quantile")
-    with pytest.raises(ParameterError, match="already held"):
+    with pytest.raises(ParameterError, match="a curator holds the data"):
         Study(AGES, alpha=5, users=10, model="local").plan("quantile")
 
 

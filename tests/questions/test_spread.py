@@ -116,5 +116,5 @@ def test_nothing_is_said_where_nobody_may_hold_records():
 def test_only_lines_have_one():
     with pytest.raises(ParameterError, match="circular_mean"):
         planned(Circle.hours())
-    with pytest.raises(ParameterError, match="asked of a line"):
+    with pytest.raises(ParameterError, match="need a line"):
         planned(bw.Discrete(["a", "b"]))

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from barrow.questions.read_off import share_row
+from barrow.questions.answer import share_row
 from barrow.questions.statement import AnswerFacts, Statement
 from barrow.questions.value_tables import bounds_of, counted_rows, places_of, unit_of
 from barrow.render.released import values_figure

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from fractions import Fraction
 
 import mpmath
@@ -31,7 +32,7 @@ from barrow.randomisers import claim as claim_module
 from barrow.randomisers.claim import log_rate_upper, lower
 from barrow.randomisers.matrix import whole_rows
 from barrow.randomisers.randomiser import TOTAL
-from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Line, Tree
+from barrow.spaces import Circle, Clustered, Discrete, Embedding, Euclidean, Graph, Line, Tree
 from tests.noise.enumeration import exact_distribution
 from tests.randomisers.helpers import (
     CLUSTERS,
@@ -428,3 +429,31 @@ def test_laplace_randomiser():
 
 def test_whole_rows():
     assert whole_rows(np.array([[0.5, 0.5], [0.0, 1.0]])).sum(axis=1).tolist() == [2**62, 2**62]
+
+
+def test_neighbours_decide_where_distances_are_shortest_paths(monkeypatch):
+    rng = np.random.default_rng(20261118)
+    for _ in range(8):
+        places = rng.integers(0, 50, (12, 2)).astype(float)
+        edges = {(int(rng.integers(0, i)), i) for i in range(1, 12)}
+        edges |= {(int(a), int(a) + 2) for a in rng.integers(0, 9, 4)}
+        graph = Graph([(str(a), str(b), float(np.hypot(*(places[a] - places[b])) + 0.1)) for a, b in sorted(edges)])
+        weights = rng.integers(1, 2**40, (12, 7))
+        quick = claim_module.worst_triple(weights, graph)
+        with monkeypatch.context() as patched:
+            patched.setattr(claim_module, "neighbour_pairs", lambda space: None)
+            slow = claim_module.worst_triple(weights, graph)
+        assert len(claim_module.neighbour_pairs(graph)[0]) == 2 * len(edges)  # in both orders, and no other pair
+        assert quick.alpha0_upper == pytest.approx(slow.alpha0_upper, rel=1e-12)
+        named = weights[quick.item, quick.report] / weights[quick.other, quick.report]
+        assert math.log(named) / float(graph.distance(quick.item, quick.other)) == pytest.approx(slow.alpha0_upper)
+
+
+def test_the_exponential_mechanism_on_a_graph_is_the_one_of_all_pairs(monkeypatch):
+    graph = Graph([(str(i), str(i + 1), 1.0 + i % 3) for i in range(20)] + [("0", "20", 7.0)])
+    quick = exponential(graph, 5)
+    monkeypatch.setattr(claim_module, "neighbour_pairs", lambda space: None)
+    monkeypatch.setattr(sys.modules["barrow.randomisers.exponential"], "neighbour_pairs", lambda space: None)
+    slow = exponential(graph, 5)
+    assert np.array_equal(quick.weights, slow.weights)
+    assert float(quick.alpha0_upper) == pytest.approx(float(slow.alpha0_upper), rel=1e-12)

@@ -50,7 +50,7 @@ WRONG = {
     "line default": (lambda: Line(0, 1, step=0.5, default=3), "default is 3"),
     "circle": (lambda: Circle(0), "period is 0"),
     "box": (lambda: Euclidean([0, 0], [1, 0]), r"high is \[1.0, 0.0\]"),
-    "box or ball": (lambda: Euclidean([0, 0]), "shape is not clear"),
+    "box or ball": (lambda: Euclidean([0, 0]), "shape is not given"),
     "too many cells": (lambda: Euclidean([0] * 6, [1] * 6, step=0.01), "more than 100,000,000"),
     "earth box": (lambda: Earth(box=(41, -74, 40, -73)), "south < north"),
     "earth diameter": (lambda: Earth(diameter=100), "may be 20015.1 km apart"),
@@ -164,7 +164,7 @@ def test_unreadable_records_never_show_their_value():
 
 def test_names_have_no_nearest():
     for space in (Discrete(["a"]), Circle.weekdays()):
-        with pytest.raises(ParameterError, match="no name is near"):
+        with pytest.raises(ParameterError, match="has no nearest"):
             space.encode(["a"], unknown="nearest")
 
 

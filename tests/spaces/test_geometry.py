@@ -256,7 +256,7 @@ def test_a_space_of_names_alone_answers_what_needs_no_geometry():
     for question, refusal in (
         ("mean", "needs coordinates"),
         ("density(bandwidth='1/2')", "needs places"),
-        ("quantile", "asked of a line"),
+        ("quantile", "need a line"),
     ):
         with pytest.raises(ParameterError, match=refusal):
             study.plan(question)

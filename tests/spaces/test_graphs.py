@@ -36,7 +36,7 @@ from barrow.spaces import (
 from barrow.spaces.latitudes import latitude_graph, scattered_graph
 from barrow.spaces.lattices import line_axis
 from barrow.spaces.neighbours import WEIGHT_BITS, check_connected, path_lengths
-from barrow.spaces.product import edge_colours, product_graph
+from barrow.spaces.product import edge_colours, product_graph, rounded
 from barrow.spaces.spanners import MOST_CERTIFIED, flow_cost, greedy_spanner
 from barrow.spaces.tree_edges import nested_edges
 from barrow.transport.emd import pot
@@ -60,6 +60,11 @@ COARSE = {
     "hexagons": (Hexagons.around(60.75, -73.98, resolution=5, rings=4), 30),
     "hexagons at the equator": (Hexagons.around(0.2, 10.0, resolution=5, rings=4), 40),
     "product": (Product([Line(0, 10, step=1, cells=True), Circle.hours(3)], weights=["3/4", "1/4"]), (3, None)),
+    "trips": (Product.trips(box=(40.5, -74.3, 41, -73.6), cell=14), (40, 40)),
+    "places by hour and weekday": (
+        Product([Earth(box=(40.5, -74.3, 41, -73.6), cell=20), Circle.hours(2), Circle(7, step=1)]),
+        (45, 5, 2.5),
+    ),
     "plane": (Embedding([str(i) for i in range(40)], np.random.default_rng(2).normal(size=(40, 2))), 0.7),
 }
 
@@ -476,6 +481,37 @@ def test_product_graph():
     square = product_graph([(path, Fraction(1, 2), 2, ids[0]), (path, Fraction(1, 2), 2, ids[1])])
     assert repr(square) == "NeighbourGraph(4 nodes, 4 edges)"
     assert len(square.faces) == 1
+
+
+@pytest.mark.parametrize("bits", [2, 4, 7])
+def test_weights_of_few_bits_are_paid_by_shorter_edges(bits):
+    """Rounding moves items apart: with the lengths as they were some are farther along the graph than in the space."""
+    space = Earth(box=(40.5, -74.3, 41, -73.6), cell=4)
+    graph = space.graph(23)
+    result = rounded(space, graph, bits)
+    assert (result.whole_weights.data % 2 ** (48 - bits) == 0).all()
+    assert (graph.weights @ np.ones(graph.nodes) == 1.0).all()  # the graph itself stays as it was
+    assert graph.weights.nnz > result.weights.nnz
+    near = np.flatnonzero(space.distance(np.arange(space.items), 100) < 0.1)
+    assert worst(space, result, among=near) <= 1.0
+    assert worst(space, replace(result, lengths=graph.lengths), 300, among=near) > 1.0
+    assert rounded(space, graph, 48) is graph
+
+
+def test_parts_of_too_many_nodes_are_not_rounded():
+    space = Product([Line(0, 9000, step=1), Line(0, 7, step=1)])
+    with pytest.raises(ParameterError, match="4,738 of them") as error:
+        space.graph((1.9, 3))
+    assert "spacing" in error.value.fix
+
+
+def test_distances_of_a_product_are_looked_up():
+    space = Product.trips(box=(40.5, -74.3, 41, -73.6), cell=10)
+    rows = np.array([3, 700, 701, 3])
+    looked, (a, b) = space.block(rows), space.parts
+    each = [space._split(ids) for ids in (rows, np.arange(space.items))]
+    directly = [part.distance(x[:, None], y[None, :]) for part, x, y in zip((a, b), *each, strict=True)]
+    assert (looked == np.minimum(0.5 * directly[0] + 0.5 * directly[1], 1.0)).all()
 
 
 def test_edge_colours():

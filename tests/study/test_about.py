@@ -113,7 +113,7 @@ def test_delta_is_divided_where_promises_add_up(tmp_path):
 
 def test_a_promise_about_several_months_must_say_for_how_many(tmp_path):
     study = monthly.make_study(tmp_path, periods=None)
-    with pytest.raises(ParameterError, match="is about every month, and the study does not say for how many months"):
+    with pytest.raises(ParameterError, match="is about every month, but the study does not say how many months"):
         study.plan("mean")
     unscoped = monthly.make_study(tmp_path, periods=None, promises=["all, 5 years, 0.5"])
     with pytest.raises(ParameterError, match="all data of a person"):
@@ -165,23 +165,23 @@ def test_asked_windows():
         ("2026-W41", None, "is a week, and the periods of this study are months"),
         ("2026-13", None, "There is no month"),
         ("October", None, "cannot be read"),
-        ("all", "periods", "nobody has said which periods there are"),
+        ("all", "periods", "no periods are named"),
         ("2026-01..2026-02", "months", "The pool is 'months'"),
     ],
 )
 def test_bad_periods(text, pool, said):
     with pytest.raises(ParameterError, match=said):
         asked_windows(text, Calendar("month", "UTC"), pool=pool)
-    with pytest.raises(ParameterError, match="does not say when records were made"):
+    with pytest.raises(ParameterError, match="it names no column of time"):
         asked_windows("2026-10", None)
 
 
 @pytest.mark.parametrize(
     ("times", "said"),
     [
-        ({"time": "at"}, "period and zone is not said"),
-        ({"time": "at", "period": "month"}, "zone is not said"),
-        ({"period": "month", "zone": "UTC"}, "time is not said"),
+        ({"time": "at"}, "period and zone is missing"),
+        ({"time": "at", "period": "month"}, "zone is missing"),
+        ({"period": "month", "zone": "UTC"}, "time is missing"),
         ({"time": "at", "period": "fortnight", "zone": "UTC"}, "A period is 'fortnight'"),
         ({"time": "at", "period": "month", "zone": "Mars/Base"}, "The time zone is 'Mars/Base'"),
     ],
@@ -203,7 +203,7 @@ def test_times_are_said_whole_or_not_at_all(times, said):
         ({"questions": ["mean(by=['region', 'region'])"]}, "by is"),
         ({"periods": 0}, "periods is 0"),
         ({"periods": True}, "periods is True"),
-        ({"data": None}, "does not say when records were made"),
+        ({"data": None}, "names no column of time"),
         ({"model": "local"}, "model is 'local', and the study has periods"),
         ({"model": "shuffle"}, "model is 'shuffle', and the study has periods"),
         ({"model": "local", "data": None, "periods": None}, "model is 'local', and the study has groups"),

@@ -19,6 +19,7 @@ from barrow.study.models import compare_models
 from barrow.study.prose import explain
 from barrow.study.release import CollectedReports, release_collected
 from barrow.transport import measure_of
+from tests.ledger.approval_suite import QUORUM
 
 CLUSTERS = "clustered(shape=[10, 10], r=0.05)"
 YEARS = "line(low=0, high=100, step=1, unit='years')"
@@ -92,7 +93,7 @@ def test_periods_are_refused_in_words():
         ("mean(noise='gaussian')", "discrete Laplace"),
         ("histogram(noise='gaussian', mechanism='tree')", "discrete Laplace"),
         ("histogram(mechanism='frequency')", "not known in the aggregated model"),
-        ("spread", "data already held"),
+        ("spread", "in which a curator holds the data"),
     ],
 )
 def test_questions_that_cannot_be_added_up_are_refused_in_words(question, words):
@@ -151,6 +152,7 @@ def test_sums_become_a_release_with_a_statement_that_verifies(tmp_path):
     assert plan.terms.users == 300
     assert plan.error > 1.3 * survey.plan.error  # the noise is on the sum
     state = Ledger.create(tmp_path / "d.ledger", study)
+    (tmp_path / "approved").mkdir()
     reports = CollectedReports(plan, sample, {"card": "sha256:0"}, (study.parties.condition,))
     release = release_collected(study, reports, ledger=state, out=tmp_path / "out", key="one")
     off = measure_of(study.space).distance(plan.shares(sample) - means)
@@ -158,9 +160,14 @@ def test_sums_become_a_release_with_a_statement_that_verifies(tmp_path):
     assert release.statement.model is Model.AGGREGATED
     assert release.statement.people == 300
     assert "at least 1 of the 2 aggregators kept to the rules" in str(release)
-    assert "cut them into shares" in explain(release.statement)
+    assert "split it into shares" in explain(release.statement)
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
     assert "Nobody alone" in (tmp_path / "out" / "report.html").read_text()
+    governed = Ledger.create(tmp_path / "approved" / "d.ledger", study, approval=QUORUM)
+    with pytest.raises(ParameterError, match="which reports are in it is known only when they have come"):
+        release_collected(study, reports, ledger=governed, out=tmp_path / "other", key="one")
+    assert not (tmp_path / "other").exists()
+    assert [record.kind for record in governed.records()] == ["init"]
     rows = zip(release.tables["unbiased"], _below(means), strict=True)
     inside = [row["low_95"] <= mass <= row["high_95"] for row, mass in rows]
     assert sum(inside) >= 9  # of 12: fewer once in a hundred thousand
@@ -173,7 +180,7 @@ def test_maps_are_released_from_counts_of_samples(tmp_path):
     )  # fmt: skip
     survey, sums, means = answered(study, 400)
     plan, sample = summed_answer(survey.plan, survey.channel, sums, 400)
-    assert survey.channel.wire is None
+    assert survey.channel.wire[0]["kind"] == "samples"
     assert float(np.sum(sample.values)) == pytest.approx(1.0)
     state = Ledger.create(tmp_path / "d.ledger", study)
     reports = CollectedReports(plan, sample, {"card": "sha256:0"}, (study.parties.condition,))
@@ -197,7 +204,7 @@ def test_half_widths_of_a_mean_are_those_of_the_people_who_took_part():
     assert plan.noise.step == survey.channel.noise.step
     assert plan.half_width - plan.moved > 40 * (survey.plan.half_width - survey.plan.moved)
     assert abs(float(sample.values[0]) - float(means @ np.arange(101))) < 2 * plan.half_width
-    with pytest.raises(ParameterError, match="no sums of answers"):
+    with pytest.raises(ParameterError, match="not sums of answers"):
         summed_answer(survey.plan, survey.channel, [1, 2], 200)
 
 
@@ -205,9 +212,9 @@ def test_answers_in_one_piece_are_refused(tmp_path):
     study = Study(YEARS, alpha=5, users=100, model="aggregated", questions=["mean"])
     with pytest.raises(ParameterError, match="in shares"):
         LocalClient(study, memory=tmp_path / "me.json").report([3])
-    with pytest.raises(ParameterError, match="nobody adds up answers in one place"):
+    with pytest.raises(ParameterError, match="never added up in one place"):
         Server(study)
-    with pytest.raises(ParameterError, match="nothing is promised against"):
+    with pytest.raises(ParameterError, match="there is no guarantee against"):
         _ = Survey(study).channel.alone
 
 

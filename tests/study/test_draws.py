@@ -168,7 +168,7 @@ def broken(*_args, **_kwargs):
 def test_a_writer_that_fails_is_found_before_anything_is_paid(tmp_path, study, monkeypatch, writer):
     with monkeypatch.context() as patch:
         patch.setattr(WRITERS[writer], broken)
-        with pytest.raises(ParameterError, match=r"cannot be written here: ValueError: this writer is broken.*paid"):
+        with pytest.raises(ParameterError, match=r"cannot be written here: ValueError: this writer is broken.*spent"):
             study.release(out=tmp_path / "out")
     assert len(Ledger.open(study.ledger).records()) == 1
     assert sorted(os.listdir(tmp_path)) == ["ages.csv", "ages.ledger", "study.toml"]
@@ -202,7 +202,7 @@ def test_what_a_dummy_meets_too_is_resumed_and_what_values_may_cause_is_given_up
         patch.setattr(outputs, "_parquets", later)
         with pytest.raises(LostReleaseError) as error:
             study.release(out=tmp_path / "out")
-    assert ("without paying again" in str(error.value)) is everything
+    assert ("costs nothing more" in str(error.value)) is everything
     kinds = [record.kind for record in Ledger.open(study.ledger).records()]
     assert kinds == ["init", "reserve", *([] if everything else ["abandoned"])]
     assert draws(tmp_path) == []

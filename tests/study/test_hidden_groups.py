@@ -17,10 +17,12 @@ from barrow.ledger import Ledger, PromiseLimit, SpaceRef
 from barrow.ledger.promises import cost_of, promises_from_json
 from barrow.promises import Grouping, KNormNoise, Promise
 from barrow.queries.ramps import line_ramps
+from barrow.questions import Mean
 from barrow.questions.answer import Sample
 from barrow.questions.grouped import GroupedAnswer
 from barrow.questions.grouped_histogram import GroupedHistogramAnswer
 from barrow.questions.grouped_quantiles import GroupedQuantilesAnswer
+from barrow.questions.prices import charges
 from barrow.render.report.page import report_html
 from barrow.render.report.release import Released, release_report
 from barrow.spaces import Groups, Line, NoRecords, parse_distance
@@ -302,3 +304,42 @@ def test_a_label_that_is_not_in_the_list_is_refused_in_constant_text(tmp_path, m
         assert not any(balance.spent.loss for balance in ledger.balances())
         texts.add(str(caught.value))
     assert len(texts) == 1
+
+
+def test_what_does_not_read_the_group_costs_nothing_at_another_group(tmp_path):
+    """The same law in both versions, in every window; what reads the group, or might, pays by its distance."""
+    table = {"uid": [1, 1, 2, 2], "km": [0, 1, 2, 3], "dept": list("abba"), "at": ["2026-01-03"] * 4}
+    groups = [Grouping("dept", labels=["a", "b"], distance="1 km")]
+    line, times = Line(0, 3, step=1, unit="km", whole=True), {"time": "at", "period": "month", "zone": "UTC"}
+    promises = ["all, 1 km, 2, in any month", "all, another group, 1/2, in any month", "all, another group, 1/2"]
+
+    asked = Study(
+        line, promises, users=3, dataset="d", groups=groups, missing="default item", periods=3,
+        data=read(table, user="uid", item="km", **times), ledger=str(tmp_path / "d.ledger"),
+    )  # fmt: skip
+    least = Fraction(1, 10**12)
+    plan = asked.plan("mean", period="2026-01")
+    assert charges(plan) == (2, least, least)
+    ledger = Ledger.create(tmp_path / "d.ledger", asked)
+    asked.release("mean", period="2026-01", out=tmp_path / "mean")
+    assert [balance.spent.loss for balance in ledger.balances()] == [2, least, least]
+    assert all(check.holds for check in verify(tmp_path / "mean", ledger=tmp_path / "d.ledger"))
+    by_group = asked.plan(Mean(by="dept"), period="2026-01")
+    assert min(charges(by_group)[1:]) > Fraction(1, 10)
+    # An item that is the group's column: nobody knows how far it moves.
+    renamed = asked.replace(groups=[Grouping("dept", "km", labels=["a", "b"], distance="1 km")])
+    assert min(charges(renamed.plan("mean", period="2026-01"))[1:]) > least
+    with pytest.raises(ParameterError, match="reads nothing of the hidden groups"):
+        asked.replace(promises=promises[2:]).plan("mean")
+
+
+def test_a_query_may_make_anything_of_the_group(tmp_path):
+    (tmp_path / "v.csv").write_text("uid,km,dept\n1,0,a\n2,3,b\n")
+    line = Line(0, 3, step=1, unit="km", whole=True)
+    groups = [Grouping("dept", labels=["a", "b"], distance="1 km")]
+    promises = ["all, 1 km, 2", "all, another group, 2"]
+    for sql, unseen in ((None, True), ("SELECT uid, km FROM records", False)):
+        data = read(str(tmp_path / "v.csv"), user="uid", item="km", sql=sql)
+        plan = Study(line, promises, users=3, data=data, groups=groups, missing="default item").plan("mean")
+        assert plan.terms.ungrouped is unseen
+        assert (charges(plan)[1] == Fraction(1, 10**12)) is unseen

@@ -151,7 +151,7 @@ def test_a_useless_promise_is_warned_of_with_what_would_help():
         ({"kind": "histogram", "bandwidth": 1}, "no option 'bandwidth'"),
         ({"kind": "histogram", "items": 0}, "items is 0"),
         ({"kind": "histogram", "reference": "mine"}, "'zipf'"),
-        ({"kind": "frequency"}, "how many items"),
+        ({"kind": "frequency"}, "lacks the number of items"),
         ({"kind": "frequency", "items": 10, "samples": 5}, "remove items"),
         ({"kind": "items", "samples": 0}, "samples"),
         ({"kind": "items", "radius": "0.1", "items": 3}, "no option 'radius'"),
@@ -179,7 +179,7 @@ def test_frequencies_are_released_with_their_reports(tmp_path):
     reports = csv.DictReader((tmp_path / "out" / "reports.csv").read_text().splitlines())
     assert sum(int(row["count"]) for row in reports) == 2000
     assert all(check.holds for check in verify(tmp_path / "out", ledger=study.ledger))
-    assert "undoing the randomiser" in explain(result.statement)
+    assert "inverting the randomiser" in explain(result.statement)
     with pytest.raises(DataError, match="exactly the public number"):
         make_study(tmp_path, {"kind": "frequency", "items": ITEMS}, uneven())[0].release(ledger=ledger, key="other")
 

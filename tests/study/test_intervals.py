@@ -55,7 +55,7 @@ def test_no_cell_has_two_ends_where_nodes_share_cells(town):
     outcome = result.intervals()
     assert (outcome.low == 0.0).all()
     assert (truth <= outcome.high).mean() > 0.97
-    assert "nothing determines a single place" in result.report.read_text()
+    assert "single places are not determined" in result.report.read_text()
 
 
 def test_regions_stand_out_and_hold_what_is_there(town):
@@ -85,7 +85,7 @@ def test_the_map_is_hatched_by_region_and_says_so(town):
     text = plot(result).description
     assert text.split(",")[0] == f"{len(result.tables['regions'])} regions"
     assert "hold at once with 95 %" in text
-    assert "Regions that stand out of the noise" in result.report.read_text()
+    assert "Regions that stand out from the noise" in result.report.read_text()
 
 
 def test_a_line_has_both_and_people_without_records_too(tmp_path):

@@ -185,7 +185,7 @@ def test_weights_beyond_the_limit_are_refused_in_constant_words(tmp_path):
     path = tmp_path / "incomes.csv"
     path.write_text(f"uid,income,w\nx,1000,{WEIGHT + 1}\n")
     columns = Columns("uid", "income", weight="w")
-    with pytest.raises(DataError, match="weight that is no count"):
+    with pytest.raises(DataError, match="weight that is not a whole number"):
         DuckDBEngine().count(path, columns, INCOMES)
     with pytest.raises(DataError, match=r"more records than can be added up.*\n.*2\^62"):
         Counts([0, 1], [1, RECORDS], [1, RECORDS], users=2)

@@ -5,19 +5,25 @@ from __future__ import annotations
 import csv
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
+from zoneinfo import ZoneInfo
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import barrow as bw
 from barrow.cli.main import cli
 from barrow.engines import DuckDBEngine, MemoryEngine
+from barrow.engines.zones import local_micros, offsets
 from barrow.errors import DataError, ParameterError
 from barrow.ledger import SpaceRef
+from barrow.promises import Window
 from barrow.questions.answer import Sample
 from barrow.questions.prices import charges
 from barrow.spaces import Discrete, Line
+from barrow.study.about import About
 from barrow.study.file import read_study, write_study
+from barrow.study.parts import CellReader, plan_parts
 from barrow.study.per_person import PerPerson
 
 VISITS = Line(0, 5, step=1, unit="visits", whole=True)
@@ -115,7 +121,7 @@ def test_shares_of_a_number_and_other_spaces_are_refused():
         bw.Study(Discrete(["a", "b"]), ["all, anywhere, 1"], users=4, data=data)
     with pytest.raises(ParameterError, match="default of the space is"):
         bw.Study(Line(0, 5, step=1, default=3, whole=True, unit="visits"), ["all, 2 visits, 1"], users=4, data=data)
-    with pytest.raises(ParameterError, match="could move it by any amount"):
+    with pytest.raises(ParameterError, match="could change it by any amount"):
         bw.Study(VISITS, ["all, 2 visits, 1"], users=4).plan("total")
     for wrong in ("average", "sum", "count(x)", "sum()"):
         with pytest.raises(ParameterError, match="per_person is"):
@@ -238,30 +244,43 @@ def test_dates_are_days(tmp_path):
         assert held("last", JANUARY, source, users=1, **TIMES) == [("20456", 1)]
 
 
-def test_instants_are_days_of_the_zone_or_refused(tmp_path):
+def test_instants_are_days_of_the_zone(tmp_path):
     rows = [("ann", datetime(2025, 12, 31, 23, 30, tzinfo=UTC)), ("ann", datetime(2026, 1, 1, 10, tzinfo=UTC))]
-    memory, file = _timed("memory", tmp_path, rows), _timed("parquet", tmp_path, rows, "TIMESTAMPTZ")
-    for zone, days in (("Europe/Berlin", "1"), ("UTC", "2"), ("America/New_York", "2")):
-        assert held("days", DAYS, memory, users=1, **{**TIMES, "zone": zone}) == [(days, 1)]
     hours = Line(20454 * 24 - 24, 20454 * 24 + 24, step=0.5, unit="h", cells=True)
-    assert held("first", hours, memory, users=1, **TIMES) == [(f"{20454 * 24 + 0.75}", 1)]  # half past midnight
-    assert held("days", DAYS, file, users=1, **{**TIMES, "zone": "UTC"}) == [("2", 1)]
-    with pytest.raises(ParameterError, match="have a time zone of their own"):
-        held("days", DAYS, file, users=1, **TIMES)
+    for source in (_timed("memory", tmp_path, rows), _timed("parquet", tmp_path, rows, "TIMESTAMPTZ")):
+        for zone, days in (("Europe/Berlin", "1"), ("UTC", "2"), ("America/New_York", "2")):
+            assert held("days", DAYS, source, users=1, **{**TIMES, "zone": zone}) == [(days, 1)]
+        assert held("first", hours, source, users=1, **TIMES) == [(f"{20454 * 24 + 0.75}", 1)]  # half past midnight
+
+
+def test_local_times_are_those_of_the_zone_on_every_engine(tmp_path):
+    """Around every change of clocks, to the microsecond, against Python's own zones."""
+    zone = "America/Sao_Paulo"  # whose clocks were set at midnight: some days begin at one o'clock
+    bounds, _ = offsets(zone)
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    moments = [start + timedelta(microseconds=b + k) for b in bounds for k in (-1, 0, 1)]
+    local = [(at.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - datetime(1970, 1, 1)) for at in moments]
+    column = np.empty(len(moments), dtype=object)
+    column[:] = moments
+    assert (local_micros(column, zone) == [x // timedelta(microseconds=1) for x in local]).all()
+    days = len({x.days for x in local})
+    many = Line(0, 1000, step=1, unit="days", whole=True)
+    rows = [("ann", at) for at in moments]
+    for source in (_timed("memory", tmp_path, rows), _timed("parquet", tmp_path, rows, "TIMESTAMPTZ")):
+        assert held("days", many, source, users=1, **{**TIMES, "zone": zone}) == [(str(days), 1)]
+    assert days != len({at.date() for at in moments})
 
 
 def test_numbers_of_times_need_times(tmp_path):
     source = _timed("memory", tmp_path)
     for kind in ("first", "last", "days"):
-        with pytest.raises(ParameterError, match="not said when records were made"):
+        with pytest.raises(ParameterError, match="no column of time is named"):
             bw.read(source, user="uid", per_person=kind)
     data = bw.read(source, user="uid", per_person="first", **TIMES)
     with pytest.raises(ParameterError, match="the unit of the space is 'visits'"):
         bw.Study(VISITS, ["all, 2 visits, 1"], users=4, data=data)
     with pytest.raises(ParameterError, match="is about a share"):
         bw.Study(JANUARY, ["1 of 30, 2 days, 1"], users=4, data=data)
-    with pytest.raises(ParameterError, match="is about single periods"):
-        bw.Study(JANUARY, ["all, 2 days, 1, in any month"], users=4, data=data)
     with pytest.raises(DataError):
         held("days", DAYS, {"uid": [1, 2], "at": [datetime(2026, 1, 1), None]}, **TIMES)
     with pytest.raises(DataError):  # a text of another zone is no local time, as for periods
@@ -289,7 +308,7 @@ def test_days_are_released_and_told_apart_from_other_numbers(tmp_path):
     text = " ".join((tmp_path / "mean" / "statement.txt").read_text().split())
     assert "one number for each person, the number of different days on which they have records, cut to" in text
     assert all(check.holds for check in bw.verify(tmp_path / "mean", ledger=tmp_path / "visits.ledger"))
-    with pytest.raises(ParameterError, match="of all periods"):
+    with pytest.raises(ParameterError, match="promises nothing about single periods"):
         study.release("mean", ledger=ledger, out=tmp_path / "month", period="2026-01")
     write_study(study, tmp_path / "study.toml")
     assert read_study(tmp_path / "study.toml").number == study.number
@@ -317,3 +336,66 @@ def test_a_count_by_month_is_that_of_the_month(tmp_path, monkeypatch):
         with (tmp_path / "release" / month / "total" / "values.csv").open() as file:
             row = next(csv.DictReader(file))
         assert float(row["value"]) == pytest.approx(total, abs=0.2), month
+
+
+NUMBERS = {
+    "sum(x)": (Line(0, 5, step=1, unit="EUR", whole=True), sum),
+    "min": (VISITS, min),
+    "max": (VISITS, max),
+}
+
+
+@pytest.mark.parametrize("kind", ["memory", "parquet"])
+def test_every_number_of_a_month_is_made_of_its_records(kind, tmp_path):
+    """By a loop over the months and people; who has no records in one holds the default."""
+    rows = [(uid, at, 1 + (i * i) % 5) for i, (uid, at) in enumerate(MOMENTS)]
+    source = {"uid": [r[0] for r in rows], "at": [r[1] for r in rows], "x": [r[2] for r in rows]}
+    if kind == "parquet":
+        import polars
+
+        polars.DataFrame(source).write_parquet(tmp_path / "v.parquet")
+        source = str(tmp_path / "v.parquet")
+    day = datetime(1970, 1, 1)
+    cases = {
+        **{name: (space, lambda held, f=f: f(x for _, x in held)) for name, (space, f) in NUMBERS.items()},
+        "count": (VISITS, len),
+        "days": (DAYS, lambda held: len({at.date() for at, _ in held})),
+        "first": (JANUARY, lambda held: (min(at for at, _ in held) - day) / timedelta(days=1)),
+        "last": (JANUARY, lambda held: (max(at for at, _ in held) - day) / timedelta(days=1)),
+    }
+    months = [About(Window.parse(text)) for text in ("2026-01", "2026-03", "2026-05")]
+    for name, (space, made) in cases.items():
+        data = bw.read(source, user="uid", item="x", per_person=name, **TIMES)
+        cells = CellReader(data, months).cells(data.validate(space, months[0]), space)
+        for about in months:
+            month = int(about.window.text[-2:])
+            people = {}
+            for uid, at, x in rows:
+                if at.month == month:
+                    people.setdefault(uid, []).append((at, x))
+            wanted = sorted(space.encode([float(made(held)) for held in people.values()], unknown="nearest").tolist())
+            counts = cells[about.cells()[0]]
+            result = np.repeat(counts.items, counts.counts).tolist()
+            assert (result, counts.users) == (wanted, len(people)), (name, about.window.text)
+
+
+def test_numbers_of_months_are_released_and_those_of_several_cost_the_worst_case(tmp_path):
+    """Five visits more in each of two months are ten more in both: q cannot be the price of a number of both."""
+    data = bw.read(_timed("parquet", tmp_path), user="uid", per_person="days", **TIMES)
+    promises = ["all, 1 days, 2, in any month", "all, 1 days, 8, in every month"]
+    study = bw.Study(DAYS, promises, users=4, dataset="v", data=data, questions=["mean"], periods=4)
+    month, both = study.plan("mean", period="2026-01"), study.abouts(study.question(), "2026-01..2026-02", "records")
+    assert charges(month) == (2, 2)
+    pooled = plan_parts(study, study.question(), both[0][0]).plan
+    assert [row.reach for row in pooled.terms.satisfied] == [1, 1]
+    by_periods = study.abouts(study.question(), "2026-01..2026-02", "periods")[0][0]
+    rows = plan_parts(study, study.question(), by_periods).plan.terms.satisfied
+    assert [row.share * row.reach for row in rows] == [Fraction(1, 10), Fraction(1, 5)]
+    ledger = bw.Ledger.create(tmp_path / "v.ledger", study)
+    done = study.release("mean", ledger=ledger, period=["2026-01..2026-03"], out=tmp_path / "release")
+    assert all(check.holds for one in done for check in bw.verify(one.folder, ledger=tmp_path / "v.ledger"))
+    text = " ".join((tmp_path / "release" / "2026-01" / "mean" / "statement.txt").read_text().split())
+    assert "one number for each person and month, the number of different days on which they have records of" in text
+    assert study.release("mean", ledger=ledger, period="2026-04", pool="records", out=tmp_path / "one").folder
+    with pytest.raises(bw.errors.BarrowError, match=r"in every month|is not enough|spent|left"):
+        study.release("mean", ledger=ledger, period="all", out=tmp_path / "all")

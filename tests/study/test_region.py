@@ -14,7 +14,8 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import edge_histogram
-from barrow.mechanisms.edge_intervals import half_width, region_interval
+from barrow.mechanisms.edge_intervals import half_width
+from barrow.mechanisms.region_weights import region_interval
 from barrow.noise.source import SeededSource
 from barrow.spaces import Earth, Euclidean, Hexagons, Line
 from barrow.study import Study, read
@@ -65,7 +66,7 @@ def test_regions_in_python(tmp_path):
     assert outcome.low <= outcome.estimate <= outcome.high
     assert abs(outcome.estimate - truth[inside].sum()) < 0.25
     assert Release.read(tmp_path / "out").region(inside) == outcome  # the statement holds the space
-    with pytest.raises(ParameterError, match="not the one"):
+    with pytest.raises(ParameterError, match="differs from the space"):
         Release.read(tmp_path / "out").region(inside[:49], space=Euclidean([0, 0], [7, 7], step=1))
 
 
@@ -200,7 +201,7 @@ def test_without_a_region_the_command_lists_what_stands_out(tmp_path, capsys):
     assert data == {"confidence": 0.95, "regions": result.tables["regions"]}
     with pytest.raises(SystemExit):
         main(texts)
-    assert f"{len(data['regions'])} regions stand out of the noise" in capsys.readouterr().out
+    assert f"{len(data['regions'])} regions stand out from the noise" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("confidence", ["0.05", "0.49", "1", "nan", "-1"])
@@ -249,7 +250,7 @@ def test_released_shares():
     with pytest.raises(
         ParameterError,
         match=re.escape(
-            "The release is no central histogram along edges, along a tree, on levels or of cells.\n"
+            "The release is not a central histogram by edges, tree, levels or cells.\n"
             "  allowed: a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'\n"
             "  fix:     mechanism = 'edges' in the question of another release"
         ),

@@ -129,7 +129,7 @@ def test_seeded_noise_never_leaves(tmp_path, monkeypatch):
     make_ledger(study)
     draw, source = type(study.plan().noise).draw, SeededSource(5)
     monkeypatch.setattr(type(study.plan().noise), "draw", lambda self, center: draw(self, center, source))
-    with pytest.raises(LostReleaseError, match="Nothing was shown"):
+    with pytest.raises(LostReleaseError, match="Nothing was published"):
         study.release(out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -380,7 +380,7 @@ REFUSED = {
     "no records": ({"data": None}, "names no records"),
     "missing file": ({"data": read("nowhere/x.csv", user="uid", item="age")}, "no folder"),
     "wrong column": ({"data": "aged"}, "age"),
-    "no question": ({"questions": ()}, "asks no question"),
+    "no question": ({"questions": ()}, "has no question"),
     "local": ({"model": "local"}, "adds noise centrally"),
     "another data set": ({"dataset": "others"}, "the ledger about"),
 }

@@ -41,7 +41,7 @@ def test_files_round_trip(tmp_path):
 WRONG = {
     "unknown key": ({"space": SPACE, "promises": []}, "Did you mean 'promise'"),
     "unknown privacy key": ({"space": SPACE, "privacy": {"user_epsilo": 1}}, "Did you mean 'user_epsilon'"),
-    "a key of another table": ({"space": SPACE, "privacy": {"alpha": 1}}, "stands in another table"),
+    "a key of another table": ({"space": SPACE, "privacy": {"alpha": 1}}, "belongs to another table"),
     "a table of long ago": ({"space": SPACE, "query": {"kind": "mean"}}, "unknown field `query`"),
     "unknown promise key": ({"space": SPACE, "promise": [{"eps": 1}]}, "eps"),
     "no space": ({}, "names no space"),

@@ -117,7 +117,7 @@ def test_refusals(released):
             release.sample(rows)
     with pytest.raises(ParameterError, match="within is 'middle'"):
         release.sample(5, within="middle")
-    with pytest.raises(ParameterError, match="not the one that the values were released on"):
+    with pytest.raises(ParameterError, match="differs from the space of the release"):
         release.sample(5, space=Line(0, 50, unit="years", step=1))
     with pytest.raises(ParameterError, match="no histogram to draw records from"):
         Release.read(folder / "mean").sample(5, space=study.space)

@@ -120,7 +120,7 @@ def test_a_density_says_that_it_is_about_snapped_records_and_by_how_much():
     text = "\n".join(answer_lines(plan))
     words = " ".join(text.split())
     assert re.search(
-        r"records snapped to the grid; snapping itself moves a value by about \S+ \(by up to 0\.0501\)", words
+        r"records snapped to the grid, and snapping itself moves a value by about \S+ \(by up to 0\.0501\)", words
     )
     assert f"from the records as they are, predicted: noise ± {at_most(plan.half_width)}" in words
     assert plan.measured.snapping_upper == pytest.approx(0.5 / 10, rel=1e-6)  # slope 1/h times half a year

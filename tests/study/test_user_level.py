@@ -251,7 +251,7 @@ def test_people_may_report_sets_of_groups(tmp_path):
     assert sets.refusal(good) is None
     for wrong in ([9, *good[1:]], [0, *good[1:-1], 99], [0, -1, *good[2:]]):
         assert sets.refusal(wrong) == "impossible value"
-    with pytest.raises(ParameterError, match="people make themselves"):
+    with pytest.raises(ParameterError, match="people randomise themselves"):
         plan.statistics(None)
 
 

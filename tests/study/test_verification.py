@@ -140,6 +140,8 @@ def test_a_statement_that_calls_itself_another_version_is_not_believed(case, ver
     forged = Forgery("version", "statement", True, files)
     for typed in ({"ledger": case.ledger}, {"signer": case.signer}, {}):
         assert noticed(case, forged, **typed)
+    if 2 <= version < STATEMENT_VERSION:  # of the same fields: it is read, and only a ledger confirms its words
+        return
     (case.folder / "statement.json").write_bytes(json.dumps(statement).encode())
     try:
         with pytest.raises(
@@ -239,7 +241,7 @@ def test_a_rewritten_ledger_is_noticed_by_a_head_and_by_an_anchor(tmp_path):
 
 def test_a_head_needs_a_ledger(case):
     for typed in ({"head": "1:" + "0" * 64}, {"anchor": "x.anchor"}):
-        with pytest.raises(ParameterError, match="compared with a ledger"):
+        with pytest.raises(ParameterError, match="no ledger to compare it with"):
             verify(case.folder, **typed)
 
 

@@ -102,8 +102,8 @@ def test_plain_data_and_texts_are_the_same_question():
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"parts": []}, "no list of questions"),
-        ({"parts": "mean"}, "no list of questions"),
+        ({"parts": []}, "not a list of questions"),
+        ({"parts": "mean"}, "not a list of questions"),
         ({"parts": ["histogram"]}, "of the kind 'histogram'"),
         ({"parts": [{"kind": "mean", "noise": "laplace"}]}, "a noise, a definition or a fraction"),
         ({"parts": ["density(bandwidth='auto')"]}, "is 'auto'"),
@@ -118,7 +118,7 @@ def test_what_is_no_workload_is_refused(options, words):
 def test_units_models_and_large_spaces_are_refused_in_words():
     with pytest.raises(ParameterError, match="different units: shares, km"):
         study({"kind": "workload", "parts": [PLACES[0], "mean"]}).plan()
-    with pytest.raises(ParameterError, match="where a curator holds the data"):
+    with pytest.raises(ParameterError, match="in which a curator holds the data"):
         study({"kind": "workload", "parts": PLACES}, model="local").plan()
     large = bw.Study(
         Euclidean([0, 0], [1, 1], step=1 / 200), alpha=5, users=50, dataset="map", missing="default item",

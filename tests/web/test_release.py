@@ -356,7 +356,7 @@ def test_keys_alone_lead_from_a_file_to_a_series(browser, running, tmp_path, pic
     keys.write("Sizes", "north 15\nsouth 25")
     keys.choose("Promise 1: in which months", "in any month")
     keys.choose("By", "region")
-    page.wait_for_function("document.querySelector('#toml').textContent.includes('scope = \"any month\"')")
+    page.wait_for_function("() => document.querySelector('#toml').textContent.includes('scope = \"any month\"')")
     opened.settled()
     assert page.locator("#alarm").is_visible()  # a 50 % guess may become more than 90 %
     keys.write("Which months", "2026-01..2026-03")
@@ -371,7 +371,7 @@ def test_keys_alone_lead_from_a_file_to_a_series(browser, running, tmp_path, pic
     page.locator("#cap").focus()
     page.keyboard.press("Enter")  # the promise that caps the worst case
     opened.settled()
-    page.wait_for_function("document.querySelector('#toml').textContent.includes('anywhere')")
+    page.wait_for_function("() => document.querySelector('#toml').textContent.includes('anywhere')")
     opened.settled()
     assert not page.locator("#alarm").is_visible()
     assert [text for text in opened.troubles if "422" not in text] == []

@@ -3,6 +3,7 @@
 import { hex, unb64, utf8 } from "./bytes.js";
 import { CardError, Fraction } from "./exact.js";
 import { drawLaplace, proveLaplace } from "./laplace.js";
+import { drawSamples, proveSamples } from "./samples.js";
 import { drawStops, proveStops } from "./stops.js";
 import { drawSums, proveSums } from "./sums.js";
 
@@ -18,7 +19,10 @@ const NAME = /^sha256:[0-9a-f]{64}$/;
 const PRICE = /^[0-9]{1,400}(\/[1-9][0-9]{0,400})?$/;
 const LARGEST_PRICE = new Fraction(10n ** 9n);
 const VARIANT = "RSABSSA-SHA384-PSS-Randomized";
-const KINDS = { stops: [proveStops, drawStops], laplace: [proveLaplace, drawLaplace], sums: [proveSums, drawSums] };
+const KINDS = {
+  stops: [proveStops, drawStops], laplace: [proveLaplace, drawLaplace], sums: [proveSums, drawSums],
+  samples: [proveSamples, drawSamples],
+};
 
 /** JSON as it is signed: keys sorted at all levels, no spaces; a number that is not a safe integer is refused. */
 export function canonical(data) {
@@ -71,7 +75,7 @@ const count = (value) => Number.isSafeInteger(value) && value > 0;
 function checkParts(data) {
   const [local, summed] = [data.model === "local", data.model === "aggregated"];
   if (!local && !summed && data.model !== "shuffle") throw new CardError("The card is of another model.");
-  if (summed !== (data.channel.kind === "sums")) throw new CardError("The card's channel is of another model.");
+  if (summed !== ["sums", "samples"].includes(data.channel.kind)) throw new CardError("The card's channel is of another model.");
   if (typeof data.survey !== "string" || !NAME.test(data.survey)) throw new CardError("The card's survey is not named by a digest.");
   if (!count(data.people) || !count(data.messages)) throw new CardError("The card is about no people, or no messages.");
   if (!Number.isSafeInteger(data.issued) || !Number.isSafeInteger(data.expires)) throw new CardError("The card has no time.");

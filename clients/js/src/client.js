@@ -86,7 +86,7 @@ export class Client {
       const entry = state.surveys.get(card.survey);
       if (entry !== undefined) {
         if (entry.card !== card.digest || entry.epsilon !== price) {
-          throw new LimitError("This survey was answered, or paid for, by another card or at another price.");
+          throw new LimitError("This survey was answered already with another card or at another price.");
         }
         if (entry.values !== undefined) return entry;
       }
@@ -118,7 +118,7 @@ export class Client {
 
   /** The line that a collector of the local model takes; also what a page can show before it is sent. */
   async line(items) {
-    if (this.card.summed) throw new LimitError("An answer in one piece would show everything: it leaves in shares.");
+    if (this.card.summed) throw new LimitError("An answer in one piece would show everything: it must leave in shares.");
     const { id, values } = await this.report(items);
     const study = JSON.stringify(this.card.survey);
     return `{"barrow":"local report","version":1,"study":${study},"id":"${id}","values":[${values.join(",")}]}`;

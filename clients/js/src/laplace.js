@@ -16,27 +16,44 @@ function lineProof(points, table, step, bound) {
   return points.at(-1).minus(points[0]);
 }
 
-function treeProof(metric, table, step, bound) {
-  const { tree, leaves } = readTree(metric.nodes, metric.depths.map(Fraction.of), table.length);
+/** What a row holds beside zeros: most rows of a tree hold as many numbers as it is deep. */
+const sparse = (row) => row.flatMap((value, j) => (value === 0n ? [] : [[j, value]]));
+
+/** The l1 distance of two sparse rows. */
+function apartBy(a, b) {
+  let [i, k, sum] = [0, 0, 0n];
+  while (i < a.length || k < b.length) {
+    const [x, y] = [a[i]?.[0] ?? Infinity, b[k]?.[0] ?? Infinity];
+    const change = (x <= y ? a[i][1] : 0n) - (y <= x ? b[k][1] : 0n);
+    sum += change < 0n ? -change : change;
+    if (x <= y) i += 1;
+    if (y <= x) k += 1;
+  }
+  return sum;
+}
+
+function treeProof(metric, rows, step, bound) {
+  const { tree, leaves } = readTree(metric.nodes, metric.depths.map(Fraction.of), rows.length);
+  const common = tree.reduce((d, node) => d * new Fraction(node.depth.d, d).n, 1n); // all depths are whole in units of it
+  const depths = tree.map(({ depth }) => depth.n * (common / depth.d));
+  const [left, right] = [step.n * bound.d * common, bound.n * step.d];
   const way = (v) => (v === -1 ? [] : [...way(tree[v].parent), v]);
   const ways = leaves.map(way);
-  let widest = ZERO;
+  let widest = 0n;
   for (let x = 0; x < leaves.length; x += 1) {
     for (let y = 0; y < x; y += 1) {
       let meet = 0;
       while (ways[x][meet + 1] !== undefined && ways[x][meet + 1] === ways[y][meet + 1]) meet += 1;
-      const top = tree[ways[x][meet]].depth;
-      const apart = tree[leaves[x]].depth.minus(top).plus(tree[leaves[y]].depth.minus(top));
-      const change = step.times(new Fraction(distance1(table[x], table[y])));
-      if (!change.atMost(bound.times(apart))) throw new CardError("The card's scale does not give its alpha.");
-      if (widest.atMost(apart)) widest = apart;
+      const apart = depths[leaves[x]] + depths[leaves[y]] - 2n * depths[ways[x][meet]];
+      if (apartBy(rows[x], rows[y]) * left > right * apart) throw new CardError("The card's scale does not give its alpha.");
+      if (apart > widest) widest = apart;
     }
   }
-  return widest;
+  return new Fraction(widest, common);
 }
 
 /** The largest l1 distance of two rows. */
-function widestChange(table) {
+function widestChange(table, rows) {
   if (table[0].length === 1) {
     const values = table.map((row) => row[0]);
     const largest = values.reduce((a, b) => (a > b ? a : b));
@@ -44,9 +61,9 @@ function widestChange(table) {
   }
   if (table.length > 3000) throw new CardError("The card's table is too large to prove here.", "use the Python client");
   let widest = 0n;
-  for (let x = 0; x < table.length; x += 1) {
+  for (let x = 0; x < rows.length; x += 1) {
     for (let y = 0; y < x; y += 1) {
-      const change = distance1(table[x], table[y]);
+      const change = apartBy(rows[x], rows[y]);
       if (change > widest) widest = change;
     }
   }
@@ -66,23 +83,24 @@ export function proveLaplace(channel, metric, epsilon, items) {
 export function proveTable(channel, metric, epsilon, items, scale, alpha) {
   const step = Fraction.of(channel.step);
   if (!step.positive) throw new CardError("The step of the table is wrong.");
-  const table = channel.table.map((row) => row.map((value) => Fraction.of(value)));
+  const table = channel.table.map((row) => row.map((value) => (value === "0" ? ZERO : Fraction.of(value))));
   const columns = table[0]?.length ?? 0;
   if (table.length !== items || columns < 1 || table.some((row) => row.length !== columns || row.some((v) => v.d !== 1n))) {
     throw new CardError("The card's table is about other items.");
   }
   const whole = table.map((row) => row.map((value) => value.n));
+  const rows = whole.map(sparse);
   const bound = scale.times(alpha);
   let widest;
   if (metric.kind === "line" && metric.points.length === items) {
     widest = lineProof(metric.points.map(Fraction.of), whole, step, bound);
   } else if (metric.kind === "tree" && items <= 3000) {
-    widest = treeProof(metric, whole, step, bound);
+    widest = treeProof(metric, rows, step, bound);
   } else {
     throw new CardError("The card's distances are of a kind that this client cannot prove.");
   }
   // No two items differ by more than scale alpha times the widest distance; where that is too much, by how much they do.
-  if (!alpha.times(widest).atMost(epsilon) && !step.times(new Fraction(widestChange(whole))).atMost(scale.times(epsilon))) {
+  if (!alpha.times(widest).atMost(epsilon) && !step.times(new Fraction(widestChange(whole, rows))).atMost(scale.times(epsilon))) {
     throw new CardError("Answering costs more than the card says.");
   }
   return { table: whole, step };

@@ -88,7 +88,7 @@ export function proveStops(channel, metric, epsilon, items) {
 }
 
 /** Places below `held`, `count` of them, with replacement: halves of words, refused ones drawn again together. */
-function sampledPlaces(held, count, words) {
+export function sampledPlaces(held, count, words) {
   const size = BigInt(held);
   const refused = (1n << 32n) % size;
   const places = new Array(count);

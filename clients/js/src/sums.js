@@ -10,16 +10,21 @@ import { randomBytes } from "./words.js";
 const MARK = Uint8Array.of(66, 83, 83, 1); // BSS, and the version
 const ALL = 255;
 const LEVELS = 2 ** 41;
-const whole = (value, most = LEVELS) => Number.isSafeInteger(value) && value >= 0 && value <= most;
+/** Whether a value is a whole number from 0 on, and not too large. */
+export const whole = (value, most = LEVELS) => Number.isSafeInteger(value) && value >= 0 && value <= most;
+
+/** Refuses a channel that all aggregators may break, or that does not say how many may. */
+export function checkParties({ aggregators, dishonest }) {
+  if (!whole(aggregators, 255) || !whole(dishonest, 254) || dishonest < 1 || dishonest >= aggregators) {
+    throw new CardError("The card does not say how many aggregators may break the rules.");
+  }
+}
 
 /** Refuses a channel whose noise does not hide what the card says, if enough aggregators keep to the rules; exact. */
 export function proveSums(channel, metric, epsilon, items) {
   const [rate, grid, alpha] = [channel.rate, channel.grid, channel.alpha].map(Fraction.of);
   if (!rate.positive || !grid.positive || !alpha.positive) throw new CardError("The grid or the noise of the sum is wrong.");
-  const { aggregators, dishonest } = channel;
-  if (!whole(aggregators, 255) || !whole(dishonest, 254) || dishonest < 1 || dishonest >= aggregators) {
-    throw new CardError("The card does not say how many aggregators may break the rules.");
-  }
+  checkParties(channel);
   // Discrete noise with p = 1/(1 + rate) on a grid h hides as Laplace noise of scale h/rate does.
   const proved = proveTable(channel, metric, epsilon, items, grid.over(rate), alpha);
   const columns = proved.table[0].length;
@@ -31,7 +36,7 @@ export function proveSums(channel, metric, epsilon, items) {
       || !most.every((value) => whole(value) && value > 0) || !members) {
     throw new CardError("The card's ranges are about other numbers.");
   }
-  return { ...proved, grid, offsets: offsets.map((offset) => offset.n) };
+  return { ...proved, grid, most, groups, offsets: offsets.map((offset) => offset.n) };
 }
 
 /** Whether a uniform number that begins with these bits is below a fraction; null where they leave it open. */
@@ -73,7 +78,7 @@ export async function aggregatorsOf(keys) {
 
 /** A report in shares, sealed; made once and stored before anything is sent. */
 export async function shareReport(card, keys, values) {
-  const { most, groups } = card.channel;
+  const { most, groups } = card.proved;
   const prio3 = new Prio3(new Edges(most, groups), keys.length, card.digest);
   const nonce = randomBytes(NONCE);
   const made = prio3.shard(values.map(Number), nonce, randomBytes(prio3.randomSize));

@@ -70,7 +70,7 @@ test("a person opts in, and the same bytes go out ever after", async () => {
   const stranger = await Client.open(card("sums-tree"), { memory, limit: "20" });
   await assert.rejects(stranger.shares([0, 1]), { name: "LimitError", message: /count on this card's aggregators/ });
   const client = await Client.open(card("sums-tree"), { memory, trust: await stranger.aggregators() });
-  await assert.rejects(client.line([0, 1]), { name: "LimitError", message: /leaves in shares/ });
+  await assert.rejects(client.line([0, 1]), { name: "LimitError", message: /must leave in shares/ });
   const first = await client.shares([0, 1]);
   assert.equal(first.length, 5);
   const sent = [];

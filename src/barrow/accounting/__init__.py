@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.accounting.adaptive import adaptive_alpha_upper, pure_mu_upper
+    from barrow.accounting.adaptive import adaptive_alpha_upper, pure_epsilon_lower, pure_mu_upper
     from barrow.accounting.approximate import (
         added_delta_upper,
         approximate_alpha_upper,
@@ -30,7 +30,12 @@ if TYPE_CHECKING:
         reports_of,
     )
     from barrow.accounting.flow import FlowProfile, flow_alpha0_lower, flow_alpha_upper, flow_profile
-    from barrow.accounting.item_noise import gaussian_matrix, planar_laplace_matrix, shuffled_gaussian_alpha_upper
+    from barrow.accounting.item_noise import (
+        gaussian_matrix,
+        planar_laplace_matrix,
+        shuffled_gaussian_alpha_lower,
+        shuffled_gaussian_alpha_upper,
+    )
     from barrow.accounting.limit import attack_delta, limit_black_box
     from barrow.accounting.matrix_blanket import (
         MatrixFamily,
@@ -67,13 +72,14 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            ".adaptive": "adaptive_alpha_upper pure_mu_upper",
+            ".adaptive": "adaptive_alpha_upper pure_epsilon_lower pure_mu_upper",
             ".approximate": "added_delta_upper approximate_alpha_upper gaussian_items_alpha_upper",
             ".blanket": "ResponseRandomiser blanket_alpha0_lower blanket_alpha_upper blanket_profile parse_randomiser",
             ".calibrate": "METHODS Calibration PaperNote calibrate_shuffle paper_note per_report_alpha "
             "per_report_composition price_shuffle reports_of",
             ".flow": "FlowProfile flow_alpha0_lower flow_alpha_upper flow_profile",
-            ".item_noise": "gaussian_matrix planar_laplace_matrix shuffled_gaussian_alpha_upper",
+            ".item_noise": "gaussian_matrix planar_laplace_matrix shuffled_gaussian_alpha_lower "
+            "shuffled_gaussian_alpha_upper",
             ".limit": "attack_delta limit_black_box",
             ".matrix_blanket": "MatrixFamily channel_arrays matrix_alpha0_upper matrix_blanket_alpha0_lower "
             "matrix_blanket_alpha_upper matrix_blanket_profile",

@@ -77,7 +77,7 @@ def adaptive_alpha_upper(events: Sequence[Event], delta: Exact) -> Fraction:
 def _gaussian(event: Event) -> Pair:
     if not (event.pure or event.needs_delta):
         raise ParameterError(
-            f"A {type(event).__name__} is not known to compose in quadrature when releases are chosen as one goes.",
+            f"A {type(event).__name__} is not known to compose in quadrature when releases are chosen adaptively.",
             allowed="GaussianNoise, KNormNoise, PureRelease",
             fix="a ledger that adds alphas",
         )

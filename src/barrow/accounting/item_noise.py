@@ -15,12 +15,15 @@ from numpy.typing import ArrayLike
 from barrow import heavy
 from barrow.accounting.blanket import Floats
 from barrow.accounting.inputs import open_delta, reports_and_items
-from barrow.accounting.matrix_blanket import matrix_blanket_alpha_upper
+from barrow.accounting.matrix_blanket import matrix_alpha0_upper, matrix_blanket_alpha_upper
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_up, whole
 from barrow.promises.definitions import positive
 
 _MOST_POINTS, _MOST_CELLS = 100, 512
+_USELESS = 50.0
+"""Above it not even a tenth of a user's data moved across a tenth of the line is hidden well."""
+_DIGITS = 1e-9
 _MANY_CHANCES = 6_400
 """Larger matrices are priced with fewer lines: an alpha up to two per cent larger, in a quarter of the time."""
 
@@ -85,9 +88,11 @@ def planar_laplace_matrix(points: ArrayLike, outputs: ArrayLike, alpha0: Exact) 
 
 
 def shuffled_gaussian_alpha_upper(
-    mu: Exact, *, points: int, reports: int, items: int, delta: Exact, cells: int = 64, reach: float = 2.0
+    mu: Exact, *, points: int, reports: int, items: int, delta: Exact, cells: int = 64, reach: float = 0.0
 ) -> float:
     """The alpha, rounded up, of shuffled items with Gaussian noise, each rounded to cells and clamped to a window.
+
+    Refused where only the sum of single reports is proved, at an alpha that promises nothing.
 
     Args:
         mu: The length of the line over the deviation of an item's noise.
@@ -96,7 +101,8 @@ def shuffled_gaussian_alpha_upper(
         items: m, those of one user.
         delta: The delta of the release.
         cells: As in :func:`gaussian_matrix`.
-        reach: As in :func:`gaussian_matrix`.
+        reach: As in :func:`gaussian_matrix`. Cells beyond the line's ends are so rarely reported by items from the
+            other end that they cost most of alpha and tell next to nothing: there are none by default.
 
     >>> 0.1 < shuffled_gaussian_alpha_upper(1, points=5, reports=10**7, items=100, delta="1e-9") < 0.4
     True
@@ -107,4 +113,32 @@ def shuffled_gaussian_alpha_upper(
     matrix = gaussian_matrix(places, mu, cells=cells, reach=reach)
     apart = np.abs(places[:, None] - places[None, :])
     fast = matrix.size > _MANY_CHANCES
-    return matrix_blanket_alpha_upper(matrix, apart, reports=reports, items=items, delta=delta, fast=fast)
+    result = matrix_blanket_alpha_upper(matrix, apart, reports=reports, items=items, delta=delta, fast=fast)
+    if result > _USELESS and result >= 0.99 * items * matrix_alpha0_upper(matrix, apart):
+        least = shuffled_gaussian_alpha_lower(mu, reports=reports, items=items, delta=delta, reach=reach)
+        raise ParameterError(
+            f"Mixing {reports:,} reports of noise this small hides next to nothing: alpha = {result:,.0f} is what the "
+            f"reports cost without any mixing, and an attack shows that no proof can go below {least:,.1f}.",
+            allowed="more noise (a smaller mu), more reports, fewer items of each user, or a window of reach = 0",
+            fix=f"mu={float_up(positive(mu, 'mu')) / 2.0:.3g}",
+        )
+    return result
+
+
+def shuffled_gaussian_alpha_lower(mu: Exact, *, reports: int, items: int, delta: Exact, reach: float = 0.0) -> float:
+    """An alpha that an attack rules out: no proof can give the reports of :func:`shuffled_gaussian_alpha_upper` less.
+
+    All others hold the item at one end; the attacker counts reports in the cell beyond the other end, where either all
+    or none of a user's items are (docs/proofs/approximate.md).
+
+    >>> shuffled_gaussian_alpha_lower(5, reports=10**7, items=100, delta="1e-9") > 30
+    True
+    """
+    reports_and_items(reports, items)
+    rate, missed = float_up(positive(mu, "mu")), open_delta(delta, "Gaussian noise") * (1.0 + _DIGITS)
+    near, far = heavy.special.ndtr(-reach), heavy.special.ndtr(-rate - reach)
+    counts = np.arange(items)  # more than so many
+    seen = heavy.special.bdtrc(counts, items, near) * (1.0 - _DIGITS) - missed
+    by_others = np.maximum(heavy.special.bdtrc(counts, reports, far), 1e-300) * (1.0 + _DIGITS)
+    possible = seen > 0.0
+    return float(np.log(seen[possible] / by_others[possible]).max(initial=0.0)) * (1.0 - _DIGITS)

@@ -44,7 +44,7 @@ def _audit(name: str, question: Question) -> Finding:
         asked = Study(line, [text], users=2, groups=[grouping], missing=missing)
         study = asked.within(grouping)
         plan = cast("HiddenGroupsAnswer", question.plan(study.terms(question)))
-        promise, ref = study.promises[0], SpaceRef.of(plan.terms.space)
+        promise, ref = study.promises[0], SpaceRef.of(plan.terms.space, ungrouped=plan.terms.ungrouped)
         limit = PromiseLimit.of(Promise.parse(text), line)  # as the ledger of the study keeps it
         charged = cost_of(plan.event, Fraction(0), ref, [limit], line.metric_name).epsilons[0]
         table = plan.query.table

@@ -31,9 +31,10 @@ from barrow.noise.additive import graph_noise, knorm, rounded, variates
 from barrow.noise.counts import binomial, shares
 from barrow.noise.source import SeededSource
 from barrow.numerics import limits
-from barrow.promises import RecordMap, aggregation, definitions
+from barrow.promises import RecordMap, aggregation, definitions, events
 from barrow.queries import holders, private_groups, quantised, query
 from barrow.randomisers import matrix, mixture
+from barrow.study import study as asked
 
 Patch = Callable[[Any], Any]
 """From the shipped piece of code to the broken one."""
@@ -317,6 +318,13 @@ def _all_records(shipped: Any) -> Any:
     return exposure
 
 
+def _number_of_records(shipped: Any) -> Any:
+    def exposure(*arguments: Any, number: bool = False, **options: Any) -> Any:
+        return shipped(*arguments, **options)
+
+    return exposure
+
+
 def _dearest_release(groups: Any, paid: Any, cost: Any, within: Any = None) -> Any:
     return max((cost([one]) for one in paid), default=Fraction(0))
 
@@ -387,9 +395,12 @@ BUGS: tuple[Bug, ...] = (
     Bug("two months at the larger", "scopes", cells, "_largest", lambda f: lambda k, amounts: f(1, amounts)),
     Bug("a share of all records for a month of them", "scopes", ledger_promises, "exposure", _all_records),
     Bug("groups that do not add up", "scopes", charges, "worst_atom", lambda f: _dearest_release),
+    Bug("months together taken for one of them", "scopes", ledger_promises, "exposure", _number_of_records),
+    Bug("the linear price for people", "whole people", events, "person_change", lambda f: events.linear_change),
     Bug("half of each mu in quadrature", "scopes", charges, "_square_at", _after(lambda s: s / 4)),
     Bug("one block of two where the group changes", "hidden groups", private_groups, "apart_upper", _times(0.5)),
     Bug("another group half as far", "hidden groups", ledger_promises, "exposure_at", _nearer_groups),
+    Bug("a group that is read taken for unseen", "hidden groups", asked, "reads_groups", lambda f: lambda *_: False),
     Bug("a reservation for many draws", "ledger", opened.Reservation, "take", lambda f: lambda self: None),
     Bug("replayable noise called private", "samplers", SeededSource, "private", lambda f: property(lambda self: True)),
     Bug("discrete noise at the price of Laplace", "secure sums", summed.SummedNoise, "ratio", _exponential_ratio),

@@ -11,8 +11,9 @@ import itertools
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import cache
 from pathlib import Path
 
 from barrow.audit.verdict import Finding, Tally
@@ -20,6 +21,7 @@ from barrow.ledger import Budget, Ledger, OverBudgetError, PromiseLimit, Promise
 from barrow.numerics import float_up, gdp_delta_upper
 from barrow.promises import Emd, GaussianNoise, Guarantee, KNormNoise
 from barrow.promises.periods import Calendar, Window
+from barrow.promises.records import NUMBER
 
 _HALF = Fraction(1, 2)
 _MONTHS = ("2026-01", "2026-02")
@@ -40,11 +42,17 @@ _LISTS: dict[str, tuple[Release, ...]] = {
 _CHANGES = (("1/2", False), ("1", False), ("1", True))
 """Shares of a month's records that are replaced; whether a month has no records instead."""
 _SCOPES = ("any month", "any 2 months", "every month")
+_NUMBERS: dict[str, Callable[[Sequence[int]], int]] = {
+    "count": lambda held: min(len(held), 2),
+    "max": lambda held: 2 * max(held) if held else 1,  # who has no records holds the default, 1
+}
+_READS = (("2026-01", "records"), ("2026-01,2026-02", "periods"), ("2026-01,2026-02", "records"), ("", "records"))
 
 
 def audit_scopes() -> list[Finding]:
     """Promises about months and about all records, groups of people, and releases in quadrature."""
-    return [*(_audit(name, releases) for name, releases in _LISTS.items()), _all_records(), _groups(), _quadrature()]
+    lists = [_audit(name, releases) for name, releases in _LISTS.items()]
+    return [*lists, *map(_numbers, _NUMBERS), _all_records(), _groups(), _quadrature()]
 
 
 def _audit(name: str, releases: Sequence[Release]) -> Finding:
@@ -58,6 +66,39 @@ def _audit(name: str, releases: Sequence[Release]) -> Finding:
             lost = max(_lost(releases, one, other) for one, other in _pairs(scope == "any month", share, gone))
             tally.compared(f"{share} of a month, {scope}, {gone=}", float_up(lost), float_up(next(charged)), 1.0)
     return tally.finding()
+
+
+def _numbers(what: str) -> Finding:
+    """One number of each month's records, from 0 to 2: that of both months moves farther than those of each."""
+    tally = Tally(f"months, one number a person: {what}", "central")
+    grid = SpaceRef("line", "sha256:00", 2, "visits", f"line visits, {NUMBER}{what}", 0)
+    limits = [PromiseLimit(1, 1, 1000, scope=scope) for scope in _SCOPES]
+    for reads, pool in _READS:
+        for scope, price in zip(_SCOPES, _charged(limits, ((reads, pool, 3),), grid), strict=True):
+            lost = 3 * _number_moves(what, reads, pool, scope == "any month") / 2
+            words = f"{reads or 'everything'} by {pool}, {scope}"
+            tally.compared(words, float_up(lost), float_up(price), 1.0)
+    return tally.finding()
+
+
+@cache
+def _number_moves(what: str, reads: str, pool: str, single: bool) -> Fraction:
+    """How far the number that is seen moves at most where that of each month moves by 1, in one or in both."""
+    made, farthest = _NUMBERS[what], Fraction(0)
+    for one, other in itertools.product(itertools.product(_versions(), repeat=2), repeat=2):
+        moves = [abs(made(a) - made(b)) for a, b in zip(one, other, strict=True)]
+        if max(moves) <= 1 and not (single and all(a != b for a, b in zip(one, other, strict=True))):
+            seen = [_number_seen(made, months, reads, pool) for months in (one, other)]
+            farthest = max(farthest, abs(seen[0] - seen[1]))
+    return farthest
+
+
+def _number_seen(made: Callable[[Sequence[int]], int], months: Months, reads: str, pool: str) -> Fraction:
+    """The number of the months that are read, or the mean of theirs."""
+    chosen = [months[_MONTHS.index(month)] for month in reads.split(",")] if reads else list(months)
+    if pool == "periods":
+        return Fraction(sum(map(made, chosen)), len(chosen))
+    return Fraction(made([place for held in chosen for place in held]))
 
 
 def _all_records() -> Finding:
@@ -114,27 +155,34 @@ def _quadrature() -> Finding:
 
 
 def _ledger(
-    folder: str, limits: Sequence[PromiseLimit], delta: Fraction = Fraction(0), *, quadrature: bool = False
+    folder: str,
+    limits: Sequence[PromiseLimit],
+    delta: Fraction = Fraction(0),
+    *,
+    quadrature: bool = False,
+    metric: str = "line km",
 ) -> Ledger:
     promises = Promises(limits, delta, quadrature=1 if quadrature else None)
-    budget = Budget("visits", 10, "line km", promises, calendar=Calendar("month", "UTC"), groups=_GROUPS)
+    budget = Budget("visits", 10, metric, promises, calendar=Calendar("month", "UTC"), groups=_GROUPS)
     return Ledger.create(Path(folder) / "visits.ledger", budget)
 
 
-def _pay(ledger: Ledger, key: str, alpha: int, reads: Window | None, groups: dict[str, list[str]]) -> None:
+def _pay(
+    ledger: Ledger, key: str, alpha: int, reads: Window | None, groups: dict[str, list[str]], space: SpaceRef = _GRID
+) -> None:
     ledger.reserve(
         key=key, what=key, event=KNormNoise(alpha, model="central"),
-        guarantee=Guarantee(Emd(alpha), "knorm", "lemma:lin"), space=_GRID, dataset="visits", users=10,
+        guarantee=Guarantee(Emd(alpha), "knorm", "lemma:lin"), space=space, dataset="visits", users=10,
         reads=reads, groups=groups,
     )  # fmt: skip
 
 
-def _charged(limits: Sequence[PromiseLimit], releases: Sequence[Release]) -> list[Fraction]:
+def _charged(limits: Sequence[PromiseLimit], releases: Sequence[Release], space: SpaceRef = _GRID) -> list[Fraction]:
     """What a ledger says that the releases have used of each promise."""
     with tempfile.TemporaryDirectory() as folder:
-        ledger = _ledger(folder, limits)
+        ledger = _ledger(folder, limits, metric=str(space.metric))
         for number, (months, pool, alpha) in enumerate(releases):
-            _pay(ledger, str(number), alpha, _window(months, pool), {})
+            _pay(ledger, str(number), alpha, _window(months, pool), {}, space)
         return [balance.spent.loss for balance in ledger.balances()]
 
 

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 @click.command(
     epilog="Examples:  barrow account --alpha 25 --delta 1e-12 --users 100000 --items 1000 --model central;  "
-    "people of any size:  barrow account --alpha 25 --delta 1e-12 --users 100000 --unbounded --samples 1000",
+    "users of any size: barrow account --alpha 25 --delta 1e-12 --users 100000 --unbounded --samples 1000",
 )
 @click.option("--alpha", required=True, help="Target alpha: privacy loss per unit of earth mover's distance.")
-@click.option("--delta", required=True, help="Target delta; 0 leaves pure composition alone.")
+@click.option("--delta", required=True, help="Target delta; with 0 only pure composition applies.")
 @click.option("--items", type=Whole(), default=None, help="m, the public number of items of one user.")
 @click.option("--unbounded", is_flag=True, help="Users hold any number of items, of which --samples are drawn.")
 @click.option("--samples", type=Whole(), default=None, help="s, items drawn from each user; in place of --items.")

@@ -1,4 +1,4 @@
-"""Approvers on the command line: who they are, and what they do with a ledger: accept, freeze, unfreeze."""
+"""Approvers on the command line: who they are, how that changes, and how they accept, freeze and unfreeze."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ END = ".approval.json"
 
 def approver_options(command: Command) -> Command:
     """``--approvers`` and ``--need`` of commands that make ledgers."""
-    command = click.option("--need", type=Whole(1, 50), help="How many of the approvers must agree; all by default.")(
-        command
-    )
+    command = click.option("--need", type=Whole(1, 50), help="How many approvers must sign; all by default.")(command)
     return click.option(
         "--approvers",
         multiple=True,
         type=click.Path(),
         metavar="FILE",
-        help="Pay only for what approvers have signed: a file of barrow key public; repeat it for each of them.",
+        help="Allow only releases that approvers have signed. FILE is made by barrow key public; may be repeated.",
     )(command)
 
 
@@ -106,11 +104,11 @@ def freeze(file: str, why: str, by: str, key: str, as_json: bool, quiet: bool) -
     Example:  barrow ledger freeze nyc.ledger --why "The data set is wrong." --by ana --key ana.key
     """
     record = work.Ledger.open(file).freeze(why, by=by, key=key)
-    words = f"{file} is frozen: nothing is released until enough approvers have lifted it."
+    words = f"{file} is frozen: nothing is released until enough approvers unfreeze it."
     tell(as_json, quiet, {"frozen": True, "record": record.seq, "by": by, "why": why}, None, words)
 
 
-@click.command(short_help="Let releases go on, as one of enough approvers.")
+@click.command(short_help="Allow releases again, as one approver.")
 @known_ledger
 @_BY
 @_KEY
@@ -124,6 +122,41 @@ def unfreeze(file: str, by: str, key: str, as_json: bool, quiet: bool) -> None:
     record: work.Record | None = state.unfreeze(by=by, key=key)
     consent = state.consent
     frozen = consent is not None and consent.freeze is not None
-    signed = "" if consent is None else f"{len(consent.lifting)} of {consent.quorum.need} have lifted it"
+    signed = "" if consent is None else f"{len(consent.lifting)} of {consent.quorum.need} approvers have signed"
     words = f"{file} is still frozen: {signed}." if frozen else f"{file} is no longer frozen: {signed}."
     tell(as_json, quiet, {"frozen": frozen, "record": None if record is None else record.seq, "by": by}, None, words)
+
+
+@click.command("approvers", short_help="Say who approves; change it, as one of enough approvers.")
+@known_ledger
+@approver_options
+@click.option("--by", help="Your name among the ledger's approvers.")
+@click.option("--key", type=click.Path(), help="Your key, made by barrow key new.")
+@output_options
+def change(
+    file: str, approvers: tuple[str, ...], need: int | None, by: str | None, key: str | None, as_json: bool, quiet: bool
+) -> None:
+    """Say who approves; with --approvers and --need, --by and --key sign that from now on others do.
+
+    They do when as many of the present approvers have signed the same list as every release needs. Approvals of those
+    who go count no more.
+
+    Example:  barrow ledger approvers nyc.ledger --approvers bo.pub --approvers dee.pub --need 2 --by ana --key ana.key
+    """
+    state, quorum = work.Ledger.open(file), quorum_of(approvers, need)
+    given = [part is not None for part in (quorum, by, key)]
+    if any(given) and not all(given):
+        raise ParameterError(
+            "Other approvers are named in full, and signed with a name and a key.",
+            allowed="--approvers FILE for each, --need K, --by NAME and --key FILE; or none of them",
+            fix=f"barrow ledger approvers {file} --approvers bo.pub --approvers dee.pub --need 2 --by bo --key bo.key",
+        )
+    record: work.Record | None = None
+    if quorum is not None and by is not None and key is not None:
+        record = state.change_approvers(quorum, by=by, key=key)
+    consent = state.consent
+    told = {} if consent is None else consent.quorum.to_json()
+    changing = {} if consent is None else consent.changing
+    pending = [{**new.to_json(), "signed": sorted(who)} for new, who in changing.items()]
+    words = ["Nobody approves: the ledger was made without approvers."] if consent is None else consent.sentences()
+    tell(as_json, quiet, {**told, "pending": pending, "record": None if record is None else record.seq}, None, *words)

@@ -16,8 +16,10 @@ from barrow.study.bars import bars
 @click.argument("study", required=False, type=click.Path())
 @click.option("--all", "everything", is_flag=True, help="Every mechanism and model, and every planted bug.")
 @click.option("--only", multiple=True, help="One audit by its name (may be given more than once).")
-@click.option("--planted/--no-planted", default=True, show_default=True, help="Plant bugs, too: each must be caught.")
-@click.option("--minutes", "typed", help="Of a study: about how long it may take.")
+@click.option(
+    "--planted/--no-planted", default=True, show_default=True, help="Also plant bugs, each of which must be caught."
+)
+@click.option("--minutes", "typed", help="With a study: about how many minutes it may take.")
 @click.option("--json", "as_json", is_flag=True, help="Everything as JSON.")
 @click.option("--summary", is_flag=True, help="End with one line of JSON: the counts.")
 @click.pass_context

@@ -22,7 +22,9 @@ from barrow.study import Study, read_study, write_study
 @click.command()
 @click.option("--space", "space_text", metavar="SPACE", help="earth, 'earth(cell=10)', …, or a study file.")
 @click.option("--promise", "promises", multiple=True, metavar="'SHARE, DISTANCE, EPSILON'", help="May be repeated.")
-@click.option("--delta", default="0", show_default=True, help="How much more often a guess may be right than promised.")
+@click.option(
+    "--delta", default="0", show_default=True, help="How much a guess may gain beyond the promises, e.g. 1e-9."
+)
 @click.option("--users", type=Whole(), help="How many people the data are about (public).")
 @click.option("--dataset", help="A public name of the data set, for the study file.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write a study file.")
@@ -87,7 +89,7 @@ def _ask(space_text: str | None, promises: tuple[str, ...], delta: str) -> tuple
         requests.append(f"{share}, {distance}, {epsilon}")
         if not click.confirm("Another promise?", default=False):
             break
-    delta = click.prompt("By how much more often a guess may be right than promised (0: never)", default=delta)
+    delta = click.prompt("Delta, how much a guess may gain beyond the promises (0 for nothing)", default=delta)
     return space_text, tuple(requests), delta
 
 
@@ -119,7 +121,7 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
     hidden = f"that there are {users:,} people" if users else "how many people there are"
     console.print(f"\nNot hidden: {hidden}.")
     console.print(
-        f"Worst case: everything moved as far as possible: ε = {policy.worst_epsilon:.3g}. "
+        f"Worst case, all data of a person as far away as possible: ε = {policy.worst_epsilon:.3g}. "
         f"{odds_sentence(policy.worst_epsilon, float_up(policy.delta))}"
     )
     if problem := alarm(policy.worst_epsilon, float_up(policy.delta)):
@@ -132,7 +134,7 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
 
 def _delta_advice(delta: Fraction, users: int | None) -> str:
     if delta == 0:
-        return "   (nothing on top; Laplace noise is enough, Gaussian and shuffled releases need δ > 0)"
+        return "   (pure: Laplace noise is enough; Gaussian noise and shuffling need δ > 0)"
     if users and delta * users >= exact("0.01"):
         return f"   (large for {users:,} people: keep it far below 1/n)"
     return "   (keep it far below 1/n for n people)"

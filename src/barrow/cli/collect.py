@@ -52,7 +52,12 @@ collect.add_command(aggregate)
 @collect.command(short_help="Write a signed card, and the keys that go with it.")
 @click.argument("study_file", metavar="STUDY", type=click.Path())
 @click.option("--question", "question", metavar="NAME", help="Which question; the only one by default.")
-@click.option("--address", required=True, metavar="URL", help="Where reports go, or who gives out card and tokens.")
+@click.option(
+    "--address",
+    required=True,
+    metavar="URL",
+    help="Address for reports; if they are shuffled or summed, of the issuer of tokens.",
+)
 @click.option("--shuffler", metavar="URL", help="Where messages go (shuffle studies).")
 @click.option("--attested", is_flag=True, help="No tokens: your front end signs what each person sends.")
 @click.option(
@@ -60,7 +65,7 @@ collect.add_command(aggregate)
     type=Whole(),
     default=0,
     metavar="N",
-    help="How many invitations to write; one a person by default.",
+    help="How many invitations to write; one for each person by default.",
 )
 @click.option("--public", multiple=True, type=click.Path(), metavar="FILE", help="A party's public key, made by it.")
 @click.option(
@@ -104,6 +109,8 @@ def init(
         parties["aggregators"] = [read_public(file, "aggregator") for file in aggregator]
         parties["verify"] = verify_digest(common)
     card = make_card(study, question, address=address, shuffler=shuffler, days=days, **parties)
+    if card.summed:
+        sum_task(card)  # a report that no leader could take is refused before anything is written
     place = Path(out) / card.name
     make_folder(folder, 0o700)
     make_folder(Path(out), 0o755)
@@ -126,7 +133,7 @@ def init(
 
 @collect.command(short_help="Check a card; say what leaves the phone.")
 @_CARD
-@click.option("--explain", "explained", is_flag=True, help="For a member of the public: what leaves the phone.")
+@click.option("--explain", "explained", is_flag=True, help="Say in plain words what leaves the phone.")
 @output_options
 def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
     """Check a card: its signature, its time, and that its constants follow from its study.
@@ -150,10 +157,10 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
 @_CARD
 @click.argument("items", required=False, type=click.Path())
 @click.option("--memory", required=True, type=click.Path(), help="The file that remembers this person's answers.")
-@click.option("--limit", help="The most ε that all answers together may cost this person; needed once.")
+@click.option("--limit", help="The largest total ε of this person's answers; needed the first time.")
 @click.option("--invitation", help="The code that lets this person have tokens.")
 @click.option("--signer", help="The public key that must have signed the card.")
-@click.option("--trust", metavar="ID", help="Opt in to a card's aggregators: count on them not to work together.")
+@click.option("--trust", metavar="ID", help="Accept the card's aggregators, trusting that they do not work together.")
 @click.option("--out", type=click.Path(), help="Write one file for each aggregator to this folder; do not send.")
 @click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
 @output_options
@@ -182,8 +189,8 @@ def answer(
     lines.append(f"Spent on all cards: ε = {told['spent']:.4g} of {told['limit']:.4g}.")
     if budget.shared:
         lines.append(
-            f"Of these, {budget.shared:,} left in shares: the total counts on their aggregators, who together could "
-            "see the answer."
+            f"Of these, {budget.shared:,} left in shares: the total holds only if their aggregators do not work "
+            f"together."
         )
     tell(as_json, quiet, told, None, *lines)
 
@@ -229,10 +236,15 @@ def serve(
     run(app, host=host, port=port, ready=lambda address: echo(f"Serving {result.name} at {address}", err=True))
 
 
-@collect.command(short_help="Run the shuffler; or mix what waits, once, and forget it.")
+@collect.command(short_help="Run the shuffler, or mix the waiting messages once and delete them.")
 @_CARD
 @click.option("--store", default="pool.db", show_default=True, type=click.Path(), help="Where messages wait.")
-@click.option("--release", "out", type=click.Path(), help="Mix into this new file, close, forget; do not serve.")
+@click.option(
+    "--release",
+    "out",
+    type=click.Path(),
+    help="Mix all messages into this new file, delete them here and close the card.",
+)
 @click.option("--port", type=Whole(0, 65535), default=8701, show_default=True)
 @HOST
 @RATE
@@ -266,7 +278,7 @@ def shuffle(
     key = read_key(key_file(keys, "shuffler", unb64(result.mixing["key"])), "shuffler")
     head = mix_and_forget(result, pool, out, key)
     data = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
-    mixed = f"Mixed {head.messages:,} messages into {out} and forgot them; the card is closed."
+    mixed = f"Mixed {head.messages:,} messages into {out} and deleted them here; the card is closed."
     tell(as_json, quiet, data, out, mixed)
 
 
@@ -283,7 +295,9 @@ def shuffle(
 )
 @click.option("--ledger", type=click.Path(), help="The ledger of the data set; made if there is none.")
 @click.option("--out", type=click.Path(), help="A new folder for the results.")
-@click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
+@click.option(
+    "--accept-weaker", is_flag=True, help="Open a batch of fewer people than promised; the statement says so."
+)
 @KEYS
 @output_options
 def analyse(

@@ -67,9 +67,9 @@ class _Party:
 @click.option(
     "--exchange", "folder", type=click.Path(), help="The folder in which aggregators leave files for each other."
 )
-@click.option("--close", is_flag=True, help="Take no more reports, add this aggregator's noise, and tell its share.")
+@click.option("--close", is_flag=True, help="Take no more reports, add this aggregator's noise, and write its share.")
 @click.option("--fewest", type=Whole(0, 10**9), help="Close with this few reports; 100 or a tenth of all by default.")
-@click.option("--leave-out", is_flag=True, help="Close although others have not told about some reports.")
+@click.option("--leave-out", is_flag=True, help="Close even if other aggregators have not confirmed some reports.")
 @click.option("--serve", is_flag=True, help="Run as a service: the leader takes reports, helpers answer the leader.")
 @click.option("--helper", "helpers", multiple=True, metavar="URL", help="Where each helper serves, in order (leader).")
 @click.option("--port", type=Whole(0, 65535), help="8702 for the leader, 8703 for the helper, and so on.")
@@ -85,7 +85,7 @@ def aggregate(
 ) -> None:  # fmt: skip
     """Take SHARES (files that people wrote for this aggregator), check them with the others, add up, close.
 
-    Run it again whenever files came; it goes on where it stopped. If you run all aggregators, they are a curator.
+    Run it again whenever files came; it goes on where it stopped. Whoever runs all aggregators could see every answer.
 
     \b
     Example:
@@ -113,7 +113,7 @@ def aggregate(
         return
     if folder is None:
         raise ParameterError(
-            "It is not said where aggregators leave files for each other.", allowed="a folder that all can read",
+            "No folder is named in which aggregators leave files for each other.", allowed="a folder that all can read",
             fix="--exchange meet",
         )  # fmt: skip
     aggregator = party.aggregator()
@@ -121,7 +121,7 @@ def aggregate(
     if helpers:
         if not close:
             raise ParameterError(
-                "Helpers are asked by the service, or to close.", allowed="--serve or --close with --helper",
+                "--helper is given without --serve or --close.", allowed="--serve or --close with --helper",
                 fix="--close",
             )  # fmt: skip
         line = write_sums(folder, party.worker(helpers).close(fewest=fewest))

@@ -20,7 +20,7 @@ from barrow.cli.terminal import echo, echo_alarm, echo_json
     "--held", type=Whole(), help="How many items each person holds, where that is public and the same for all."
 )
 @click.option("--models", is_flag=True, help="All four models side by side, and who must be trusted in each.")
-@click.option("--reference", help="uniform, rough, zipf or mixed: where decoded errors are predicted.")
+@click.option("--reference", help="Reference data for predicted errors: uniform, rough, zipf or mixed.")
 @verbose_option
 @page_options
 @output_options
@@ -79,7 +79,7 @@ def compare(
 
 
 def _more(verbose: bool) -> str:
-    return "" if verbose else " (--verbose says what the others do, and what cannot answer)"
+    return "" if verbose else " (--verbose shows the other mechanisms, and which cannot answer)"
 
 
 def _models(study: work.Study, questions: list[work.Question], held: int | None, as_json: bool, quiet: bool) -> None:

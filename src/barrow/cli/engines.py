@@ -18,10 +18,10 @@ def engines() -> None:
 @engines.command("check")
 @click.argument("source")
 @click.option("--rows", type=Whole(1, 100_000), default=600, show_default=True, help="Rows for each case.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
-@click.option("--quiet", is_flag=True, help="Only the verdict.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
+@click.option("--quiet", is_flag=True, help="Print the result only.")
 def check(source: str, rows: int, as_json: bool, quiet: bool) -> None:
-    """Ask the engine behind SOURCE for the items of made-up public rows, and compare them with the spaces' own.
+    """Ask the engine behind SOURCE for the items of made-up public rows, and compare them with barrow's own.
 
     No record is read and nothing is created. The rows are cell boundaries and their neighbours, NaN, infinities,
     denormals, numbers and moments as texts, and labels of odd letters. Exit code 1 if an item differs.

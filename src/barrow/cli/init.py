@@ -50,10 +50,10 @@ _PUBLISHED = {
 @data_options
 @time_options
 @question_options
-@click.option("--releases", type=Whole(1, 10_000), default=1, help="Share every promise among so many releases.")
+@click.option("--releases", type=Whole(1, 10_000), default=1, help="Divide every promise among this many releases.")
 @publication_options
 @click.option("--ledger", type=click.Path(), help="The data set's ledger; DATASET.ledger by default.")
-@click.option("--anchor", type=click.Path(), help="A file, on another disk at best, that holds the ledger's head.")
+@click.option("--anchor", type=click.Path(), help="A file, best on another disk, with a copy of the ledger's head.")
 @approver_options
 @output_options
 def init(
@@ -122,7 +122,7 @@ def init(
     if problem and not (as_json or quiet):
         echo_alarm(problem)
         cap = work.CAP
-        echo(f'Nothing is spent yet: to add that promise, remove {file} and {place}, and type --promise "{cap}" too.')
+        echo(f'Nothing was spent. To add that promise, remove {file} and {place}, and type --promise "{cap}" too.')
 
 
 def _alarm(study: work.Study) -> str | None:
@@ -171,7 +171,7 @@ def _shared(study: work.Study, releases: int) -> work.Study:
     """The study with a share of every promise for each of several releases."""
     if not study.questions:
         raise ParameterError(
-            f"--releases is {releases:,}, and nothing is asked.", allowed="with --question", fix="--question mean"
+            f"--releases is {releases:,}, but no question is given.", allowed="with --question", fix="--question mean"
         )
     with work.bars(False):
         return in_series(study, study.questions, releases)
@@ -181,7 +181,7 @@ def _complete(flags: dict[str, Any]) -> None:
     """What a study cannot be without."""
     needed = {
         "space": ("No space is named.", f"--space, one of: {_CATALOGUE}"),
-        "users": ("It is not said how many people the data are about.", "--users 100000, a public number"),
+        "users": ("The number of people is missing.", "--users 100000, a public number"),
         "dataset": ("The data set has no name.", "--dataset visits: its ledger is found by it"),
     }
     for name, (problem, fix) in needed.items():
@@ -189,7 +189,7 @@ def _complete(flags: dict[str, Any]) -> None:
             raise ParameterError(problem, allowed="a flag, or an answer on a terminal", fix=fix)
     if not flags.get("promises") and flags.get("alpha") is None:
         raise ParameterError(
-            "Nothing is promised.",
+            "No promise is given.",
             allowed="at least one --promise, or --alpha",
             fix='--promise "1 day of 30, 10 km, 0.5"',
         )

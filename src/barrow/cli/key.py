@@ -28,7 +28,7 @@ def new(file: str, as_json: bool, quiet: bool) -> None:
 
     Example:  barrow key new owner.key
     """
-    _tell(SigningKey.new(file), file, as_json, quiet, f"Made {file}: keep it to yourself, and a copy in a safe place.")
+    _tell(SigningKey.new(file), file, as_json, quiet, f"Wrote {file}. Keep it secret, and keep a copy in a safe place.")
 
 
 @key.command(short_help="Show a key's fingerprint.")
@@ -56,7 +56,7 @@ def public(file: str, name: str, out: Path | None, as_json: bool, quiet: bool) -
     place = out or Path(f"{name}.pub")
     write_new(place, approver.content, "--out another.pub")
     told = {"out": str(place), "name": name, "fingerprint": approver.fingerprint}
-    words = f"Wrote {place}: give it to whoever makes the ledger, and tell them the fingerprint another way."
+    words = f"Wrote {place}: give it to whoever creates the ledger, and tell them the fingerprint by another channel."
     tell(as_json, quiet, told, str(place), words, f"Its fingerprint: {approver.fingerprint}")
 
 

@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 
 from barrow.cli import work
-from barrow.cli.approvers import accept, approver_options, freeze, known_ledger, quorum_of, unfreeze
+from barrow.cli.approvers import accept, approver_options, change, freeze, known_ledger, quorum_of, unfreeze
 from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
@@ -34,7 +34,7 @@ def ledger() -> None:
     """
 
 
-for _command in (accept, freeze, unfreeze):
+for _command in (accept, freeze, unfreeze, change):
     ledger.add_command(_command)
 
 
@@ -55,14 +55,16 @@ for _command in (accept, freeze, unfreeze):
     type=click.Choice(["additive", "quadrature"]),
     help="How releases add up; quadrature suits many small ones and needs delta above 0.  [default: additive]",
 )
-@click.option("--quadrature", help="Of every promise, the share that is kept for quadrature.  [default: all]")
-@click.option("--releases", type=Whole(), help="How many releases are planned; several, with a delta: in quadrature.")
+@click.option("--quadrature", help="The share of every promise that is kept for quadrature.  [default: all]")
+@click.option(
+    "--releases", type=Whole(), help="How many releases are planned; several with a delta add up in quadrature."
+)
 @click.option(
     "--user-epsilon", help="A separate user-level budget for other spaces and definitions; by default the study's."
 )
 @click.option("--user-delta", default="0", show_default=True, help="The delta of that budget.")
 @click.option("--anchor", type=click.Path(path_type=Path), help="Keep the newest head in this file as well.")
-@click.option("--tighten", is_flag=True, help="Add the study's promises to a ledger that has fewer, for good.")
+@click.option("--tighten", is_flag=True, help="Add the study's promises to the ledger; this cannot be undone.")
 @approver_options
 @output_options
 def init(
@@ -171,7 +173,7 @@ def _page(shown: Any, file: str) -> Any:
     "targets",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Where to: a file, or the folder of a release. Several times for several.  [default: head.json]",
+    help="The file to write, or the folder of a release; may be repeated. [default: head.json]",
 )
 @output_options
 def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], as_json: bool, quiet: bool) -> None:
@@ -249,7 +251,7 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
         f"{result.uncommitted} of them without a recorded result."
     ]
     if result.within_limits is None:
-        lines.append("Not checked: the limits, because another way of adding up let some releases through.")
+        lines.append("Not checked: the limits. Some releases were accepted under another way of adding up.")
     if wanted is None:
         lines.append("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
     else:
@@ -257,7 +259,7 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
     tell(as_json, quiet, result.to_json(), "holds", *lines)
 
 
-@ledger.command(short_help="Print the whole chain as JSON.")
+@ledger.command(short_help="Print all records as JSON.")
 @known_ledger
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
@@ -303,7 +305,7 @@ def price_anew(file: str, delta: str | None, as_json: bool, quiet: bool) -> None
     for name, value in data.items():
         lines.append(f"  {name:11} " + ("does not apply" if value is None else f"alpha {value:.6g}"))
     lines.append(
-        "together holds for releases whose parameters were fixed beforehand, the others however they were chosen."
+        "'together' holds if all parameters were fixed beforehand; the other rows hold however they were chosen."
     )
     told = {"ledger": file, "releases": len(events), "delta": float(total), "alpha": data}
     tell(as_json, quiet, told, "" if data["together"] is None else f"{data['together']:.12g}", *lines)
@@ -329,7 +331,7 @@ def _budget(
 ) -> work.Budget:
     if per is not None:
         raise ParameterError(
-            "--per went by the clock: it counted when one asks, not what one asks about.",
+            "--per was removed: it renewed the budget by the date of a release, not by the period of the data.",
             allowed="promises about periods of the data",
             fix=f'promises "…, in any {per}" in a study with [data] time = "at", period = "{per}"; then '
             "barrow release --period last",
@@ -368,7 +370,7 @@ def _budget(
     if epsilon is not None and radius is not None:
         if bounded is not None:
             raise ParameterError(
-                "Discrete EMD-DP is about data of every size.",
+                "Discrete EMD-DP is defined for users of any size.",
                 allowed="--bounded with --alpha",
                 fix="omit it",
             )

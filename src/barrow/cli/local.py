@@ -12,6 +12,7 @@ import click
 import msgspec
 
 from barrow.cli.main import tell
+from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import make_study, output_options, study_option
 from barrow.cli.terminal import echo, echo_count, echo_raw
 from barrow.errors import DataError, ParameterError, plain_file
@@ -20,6 +21,7 @@ from barrow.local.mixing import kinds_of
 from barrow.promises import Model
 from barrow.questions import Collected
 from barrow.questions.plan_text import answer_lines
+from barrow.render import report as pages
 from barrow.spaces.product import columns_of
 from barrow.study import Study
 
@@ -85,7 +87,7 @@ def mix_messages(
 ) -> None:
     """Mix MESSAGES of many people into one batch, which is all that an aggregator of a shuffle study reads.
 
-    Whoever runs this must not be the one who aggregates, and forgets what came from whom.
+    Whoever runs this must not be the one who aggregates, and keeps no note of who sent what.
 
     \b
     Example:
@@ -111,19 +113,28 @@ def mix_messages(
 @click.argument("reports", nargs=-1, required=True)
 @study_option
 @_QUESTION
-@click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than was promised, and say so.")
+@click.option("--accept-weaker", is_flag=True, help="Open a batch of fewer people than promised; the result says so.")
+@page_options
 @output_options
 def aggregate(
-    reports: tuple[str, ...], file: str | None, question: str | None, accept_weaker: bool, as_json: bool, quiet: bool
+    reports: tuple[str, ...],
+    file: str | None,
+    question: str | None,
+    accept_weaker: bool,
+    html: str | None,
+    opened: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Estimate results from REPORTS: files, patterns, folders or - for standard input, one JSON report on each line.
 
-    Reports of another study, malformed ones and second copies are refused, and counted by reason. In a shuffle study
-    REPORTS is one batch, made by barrow local mix.
+    Reports of another study, malformed reports and duplicates are refused, and counted by reason. In a shuffle study
+    REPORTS is one batch, made by barrow local mix. --html writes the page that a release has: picture, intervals, and
+    what anyone can learn.
 
     \b
     Example:
-      barrow local aggregate reports/ --study study.toml
+      barrow local aggregate reports/ --study study.toml --html result.html
     """  # noqa: D301  (click reads the backspace)
     server = Server(_study(file), question)
     lines = _texts(reports)
@@ -131,15 +142,18 @@ def aggregate(
         server.open(read_batch(server.survey, lines), accept_weaker=accept_weaker)
     else:
         server.add_all(_counting(lines) if sys.stderr.isatty() and not (quiet or as_json) else lines)
-    _show(server.result(), as_json, quiet)
+    result = server.result()
+    wrote = write_page(lambda: pages.collected_report(result), html, opened, "result.html")
+    _show(result, as_json, quiet, wrote)
 
 
-def _show(result: Collected, as_json: bool, quiet: bool) -> None:
+def _show(result: Collected, as_json: bool, quiet: bool, page: str | None = None) -> None:
     short = []
     for row in result.tables["values"] if quiet else ():
         label = row.get("output") or row.get("item") or row.get("report")
         short.append(f"{label}: {next(row[name] for name in ('value', 'share', 'count') if name in row):.6g}")
-    tell(as_json, quiet, result.to_json(), "\n".join(short), str(result))
+    told = result.to_json() if page is None else {**result.to_json(), "report": page}
+    tell(as_json, quiet, told, "\n".join(short), str(result), *([] if page is None else [f"Wrote {page}."]))
 
 
 def _counting(lines: Iterator[str]) -> Iterator[str]:

@@ -13,9 +13,11 @@ from typing import Any
 import click
 
 from barrow._version import __version__
+from barrow.cli.again import RepeatedRun
 from barrow.cli.terminal import echo, echo_json, echo_usage
 from barrow.errors import BarrowError, nearest_name
 from barrow.registry import usable
+from barrow.remembered import remembering
 
 _COMMANDS = {
     "demo": ("barrow.cli.demo", "Release from bundled real data, in seconds."),
@@ -103,7 +105,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Show the versions that matter and exit.",
+    help="Show the versions of barrow and its libraries and exit.",
 )
 @click.option("--plugins", is_flag=True, help="Also load installed plug-ins for files that other people wrote.")
 @click.pass_context
@@ -130,7 +132,12 @@ def main(argv: list[str] | None = None) -> None:
     """Run the command line and exit with its code."""
     arguments = sys.argv[1:] if argv is None else argv
     try:
-        code = cli.main(args=arguments, prog_name="barrow", standalone_mode=False)
+        with remembering():
+            run = RepeatedRun(arguments)
+            if run.show():
+                sys.exit(0)
+            with run.listening():
+                code = cli.main(args=arguments, prog_name="barrow", standalone_mode=False, obj=run)
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Abort:
         echo("Interrupted.", err=True)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from barrow.cli import work
+from barrow.cli.again import RepeatedRun
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.series import in_series, planned_parts
@@ -25,15 +26,20 @@ from barrow.numerics.exact import PERCENT, at_most
 
 
 @click.command()
+@click.pass_context
 @asking_options
 @part_options
-@click.option("--periods", type=Whole(1, 10_000), help="Plan one release for each of so many periods, e.g. 12 months.")
-@click.option("--releases", type=Whole(1, 10_000), default=1, help="Plan so many releases under the same promises.")
+@click.option(
+    "--periods", type=Whole(1, 10_000), help="Plan one release for each of this many periods, e.g. 12 months."
+)
+@click.option("--releases", type=Whole(1, 10_000), default=1, help="Plan this many releases under the same promises.")
 @click.option("--times", hidden=True)
 @verbose_option
 @page_options
 @output_options
 def plan(
+    ctx: click.Context,
+    /,
     words: tuple[str, ...],
     file: str | None,
     period: str | None,
@@ -61,7 +67,7 @@ def plan(
     """  # noqa: D301  (click reads the backspace)
     if times is not None:
         raise ParameterError(
-            "plan has no --times any more.",
+            "The option --times was removed.",
             allowed="--periods N: one release for each of N periods; --releases N: N releases under the same promises",
             fix=f"--periods {times}, or --releases {times}",
         )
@@ -81,24 +87,32 @@ def plan(
     left = work.lines_left(study, plans)
     if as_json:
         echo_json(_told(study, parts, left))
-        return
-    for line in [] if study.grids is None or quiet else study.grids.lines():
-        echo(line)
-    for built in parts:
-        _show(study, built, quiet, verbose, several=len(parts) > 1)
-    if quiet:
-        return
-    for line in left:
-        echo(f"Left      {line}")
-    if wrote is not None:
-        echo(f"\nWrote {wrote}.")
-    for line in _study_lines(study, questions, periods, releases):
-        echo(line)
-    command = "barrow release --period last" if study.calendar is not None else "barrow release"
+    else:
+        for line in [] if study.grids is None or quiet else study.grids.lines():
+            echo(line)
+        for built in parts:
+            _show(study, built, quiet, verbose, several=len(parts) > 1)
+    if not quiet and not as_json:
+        for line in left:
+            echo(f"Left      {line}")
+        if wrote is not None:
+            echo(f"\nWrote {wrote}.")
+        for line in _study_lines(study, questions, periods, releases):
+            echo(line)
+        more = "" if verbose else " (barrow plan --verbose says more)"
+        echo(f"\nNo private value was read and nothing was spent{more}. Next: {_next(study)}")
+    chosen = [each for each in plans if each.question.traits.of_shares]
+    if chosen:  # for means nothing is loaded
+        work.keep_choices(chosen)
+    if isinstance(ctx.obj, RepeatedRun) and not any(work.declared_parts(each.question, study.space) for each in plans):
+        ctx.obj.keep()
+
+
+def _next(study: work.Study) -> str:
+    """What to type next."""
     if study.model is work.Model.AGGREGATED:
-        command = "barrow compare --models, or barrow collect init (docs/how-to/two-parties.md)"
-    more = "" if verbose else " (barrow plan --verbose says more)"
-    echo(f"\nNo private value was read and nothing was spent{more}. Next: {command}")
+        return "barrow compare --models, or barrow collect init (docs/how-to/two-parties.md)"
+    return "barrow release --period last" if study.calendar is not None else "barrow release"
 
 
 def _with_periods(study: work.Study, periods: int | None) -> work.Study:

@@ -80,7 +80,7 @@ def propose(
         quiet,
         told,
         str(out),
-        f"Wrote {out / FILE} and {out / _PAGE}: what would be released, until {proposal.expires[:10]}.",
+        f"Wrote {out / FILE} and {out / _PAGE}: what would be released, valid until {proposal.expires[:10]}.",
         f"Its digest: {proposal.digest}",
         f"It needs {quorum}. Each of them: barrow approve {out} --by NAME --key FILE",
         "No private value was read and nothing was spent.",
@@ -91,7 +91,7 @@ def _quorum(ledger: Ledger) -> str:
     consent = ledger.consent
     if consent is None:
         raise ParameterError(
-            f"The ledger of {ledger.budget.dataset!r} has no approvers, so that nothing need be proposed.",
+            f"The ledger of {ledger.budget.dataset!r} has no approvers: its releases need no proposal.",
             allowed="a ledger that was made with --approvers",
             fix="barrow release",
         )

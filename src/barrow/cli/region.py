@@ -39,7 +39,7 @@ _LITTLE = 1e-9
 )
 @click.option("--confidence", "typed", default="0.95", show_default=True, help="Confidence level of the intervals.")
 @click.option("--looked", is_flag=True, help="The region was chosen after looking at the release: a wider interval.")
-@click.option("--question", "question", help="Of a local study with several questions: which one.")
+@click.option("--question", "question", help="The question, if a local study has several.")
 @output_options
 def region(
     released: str,
@@ -64,12 +64,12 @@ def region(
     """  # noqa: D301  (click reads the backspace)
     confidence = nearest_float(exact(typed, "--confidence"))
     miss = checked_confidence(confidence, "--confidence 0.95")
-    study = Study.read(file or DEFAULT)
-    shares = (
-        _collected(released, study, question)
-        if Path(released).is_file()
-        else Release.read(released).shares(study.space)
-    )
+    if Path(released).is_file():
+        shares = _collected(released, Study.read(file or DEFAULT), question)
+    else:
+        release = Release.read(released)
+        own = file is None and release.space is not None  # a small space stands in the statement
+        shares = release.shares(None if own else Study.read(file or DEFAULT).space)
     if not within and not items:
         _list(shares, confidence, as_json, quiet)
         return
@@ -90,7 +90,7 @@ def region(
 
 
 def _list(shares: ReleasedShares, confidence: float, as_json: bool, quiet: bool) -> None:
-    """The regions that stand out of the noise, the largest first."""
+    """The regions that stand out from the noise, the largest first."""
     rows = region_rows(shares.space.records_space, shares.merged(confidence))[0]
     if as_json:
         echo_json({"confidence": confidence, "regions": rows})
@@ -100,7 +100,7 @@ def _list(shares: ReleasedShares, confidence: float, as_json: bool, quiet: bool)
         echo(f"{row['low_95']:.6g} {row['high_95']:.6g}" if quiet else f"{row['name']}: {ends}")
     if not quiet:
         many = f"{len(rows):,} regions stand" if len(rows) != 1 else "1 region stands"
-        echo(f"{many} out of the noise; all intervals hold at once with probability {100 * confidence:.4g} %.")
+        echo(f"{many} out from the noise; all intervals hold simultaneously with probability {100 * confidence:.4g} %.")
 
 
 def _told(shares: ReleasedShares, name: str, inside: Any, cut: Any, confidence: float, looked: bool) -> dict[str, Any]:

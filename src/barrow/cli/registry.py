@@ -20,11 +20,11 @@ from barrow.study.verification import read_statement
 @click.argument("folder", type=click.Path())
 @click.option("--curator", help="Who publishes it, if the study does not say.")
 @click.option("--purpose", help="What it is for, if the study does not say.")
-@click.option("--region", help="Which part of the world it is about, if the study does not say.")
+@click.option("--region", help="The region that it is about, if the study does not say.")
 @click.option("--contact", help="Who wrote the record; the curator by default.")
 @click.option("--date", help="When it was published, e.g. 2026-11-18, if the release does not say.")
-@click.option("--title", help="What it is called.")
-@click.option("--url", help="Where it is published.")
+@click.option("--title", help="The title of the release.")
+@click.option("--url", help="The address where it is published.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
 def registry(folder: str, out: Path | None, as_json: bool, quiet: bool, **given: str | None) -> None:

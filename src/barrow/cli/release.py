@@ -30,14 +30,14 @@ _SHOWN = 5
 @click.option("--ledger", type=click.Path(), help="The ledger to charge, if the study names none.")
 @click.option("--out", type=click.Path(), help="A new folder for the results; default: release/NAME beside the study.")
 @click.option("--open", "opened", is_flag=True, help="Open the report of the release in a browser.")
-@click.option("--key", help="Names this release; the same key is never paid or drawn twice.")
+@click.option("--key", help="A name for this release; a second release with the same key costs nothing.")
 @click.option("--counts", type=click.Path(), help="Rows of the SELECT of barrow sql, in place of records.")
 @verbose_option
 @part_options
 @click.option(
     "--pool",
     type=click.Choice(["records", "periods"]),
-    help="One release about all named periods together: records count alike, or periods do.",
+    help="One release for all named periods together, with equal weight for records, or for periods.",
 )
 @click.option("--weights", help="How much each period counts with --pool periods, e.g. '1/2, 1/4, 1/4'.")
 @output_options
@@ -57,7 +57,7 @@ def release(
     quiet: bool,
     **flags: Any,
 ) -> None:
-    """Release answers: validate, read, reserve in the ledger, draw noise, stage, commit, publish.
+    """Release answers: read the records, charge the budget, add noise, publish values and statement.
 
     NAME is a question of the study; by default every question that has not been released yet, or all of them again. A
     release that was made before is shown again and costs nothing; one that was interrupted is finished without a
@@ -123,9 +123,11 @@ def _released(
     except KeyboardInterrupt:
         # After the payment an interruption is a LostReleaseError, which says what was spent.
         text = {
-            "commit": "Interrupted while it was recorded; the same command finishes it and costs nothing.",
-            "publish": "Interrupted while it was published; the same command finishes it and costs nothing.",
-        }.get(reached[-1], "Interrupted before it was paid for; nothing was spent.")
+            "commit": "Interrupted while the result was recorded. Run the same command again to finish; it costs "
+            "nothing.",
+            "publish": "Interrupted while the result was published. Run the same command again to finish; it costs "
+            "nothing.",
+        }.get(reached[-1], "Interrupted before the budget was charged. Nothing was spent.")
         echo(text, err=True)
         raise SystemExit(130) from None
 
@@ -151,7 +153,7 @@ def _show(result: work.Release, again: bool, quiet: bool, verbose: bool) -> None
     if again:
         entry = result.statement.ledger
         where = "" if entry is None else f" (entry {entry.entry} of the ledger)"
-        echo(f"This is the same answer again{where}: nothing was drawn, nothing spent.")
+        echo(f"This release was made before{where}. It is shown again; nothing was spent.")
     files = sorted(path.name for path in result.folder.iterdir())
     listed = f": {', '.join(files)}" if verbose else f" ({len(files)} files)"
     echo(f"{'In' if again else 'Wrote'} {result.folder}{listed}")
@@ -164,7 +166,7 @@ def _brief(result: work.Release) -> str:
     odds.append((statement.worst_case.odds, "if everything had been different"))
     learnt = "; ".join(f"{work.percent_up(most)} {change}" for most, change in odds)
     first, *rest = result.summary or [""]
-    more = [f"… and {len(rest) - _SHOWN:,} lines more in values.csv"] if len(rest) > _SHOWN else []
+    more = [f"… all {len(result.rows()):,} values are in values.csv"] if len(rest) > _SHOWN else []
     reads = statement.answer.about.reads if statement.answer.about is not None else ""
     name = f"{statement.name}, {reads}" if reads else statement.name
     return "\n".join(

@@ -23,7 +23,9 @@ _NEXT = "Next: run it, write its rows to a file, and barrow release --counts FIL
 @asking_options
 @click.option("--dialect", required=True, metavar="NAME", help=f"One of {', '.join(FOREIGN)}.")
 @click.option("--table", help="The table of records where the SELECT will run; the study's own by default.")
-@click.option("--self-test", "tested", is_flag=True, help="A SELECT over made-up rows, and the rows that it must give.")
+@click.option(
+    "--self-test", "tested", is_flag=True, help="Write a SELECT over made-up rows, with the rows that it must give."
+)
 @click.option("--out", type=click.Path(), help="A new file for the SELECT; standard output by default.")
 @output_options
 def sql(
@@ -37,10 +39,10 @@ def sql(
     quiet: bool,
     **flags: Any,
 ) -> None:
-    """Write one SELECT that gives, where the records are, the whole numbers from which a release goes on.
+    """Write one SELECT that counts the records in your own warehouse, for barrow release --counts.
 
     Run it with your own client and write its rows to a Parquet or CSV file; barrow release --counts FILE goes on from
-    there. The rows are private. Nothing is read and nothing is connected to.
+    there. The rows are private. barrow reads nothing here and connects to nothing.
 
     \b
     Example:
@@ -81,7 +83,7 @@ def _statement(study: Study, questions: list[Question], dialect: str, table: str
     named = table or (data.source.table if data.source is not None else None)
     if named is None:
         raise ParameterError(
-            "It is not said which table the SELECT reads.",
+            "The table that the SELECT reads is not named.",
             allowed="one of the warehouse",
             fix="--table shop.visits",
         )

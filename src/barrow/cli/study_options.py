@@ -10,13 +10,15 @@ from typing import Any, TypeVar
 import click
 
 from barrow.cli import work
+from barrow.cli.again import DEFAULT
 from barrow.cli.numbers import Whole
 from barrow.errors import ParameterError
 from barrow.promises.periods import UNITS
 from barrow.promises.records import MISSING, OUTSIDE
 
 Command = TypeVar("Command", bound=Callable[..., Any])
-DEFAULT = "study.toml"
+_RECORDS = re.compile(r'\bfrom\s+"?records\b', re.IGNORECASE)
+"""A query over the records of the study's own source."""
 _SOURCE = re.compile(r"\.(csv|tsv|txt|parquet|pq|duckdb|ddb|sqlite|sqlite3|db)(\.gz|\.zst)?$")
 
 _GROUP = re.compile(r"([^:()=]+)(?:\(([^()]+)\))?\s*:(.+)")
@@ -43,9 +45,9 @@ _DATA = [
         "--per-person", "per_person", metavar="NUMBER",
         help="One number of each person's records: count, 'sum(column)', min, max; with --time first, last or days.",
     ),
-    click.option("--data-version", "version", help="A public name of this state of the records, e.g. 2026-10."),
+    click.option("--data-version", "version", help="A public name of this version of the records, e.g. 2026-10."),
     click.option("--encoding", help="How text files are encoded: utf-8 (by default) or latin-1."),
-    click.option("--timeout", help="How long a statement of a database server may take, e.g. 4h; 1h by default."),
+    click.option("--timeout", help="How long one SQL statement may take, e.g. 4h; 1h by default."),
     click.option("--space", metavar="SPACE", help="The public space, e.g. 'earth(box=(40, -75, 41, -73), cell=1)'."),
     click.option("--users", type=Whole(), help="How many people the data are about (public)."),
     click.option("--dataset", help="A public name of the data set."),
@@ -76,7 +78,7 @@ _TIMES = [
     click.option("--time", help="The column that says when a record was made."),
     click.option("--period", "unit", type=click.Choice(UNITS), help="How time is divided, with --time and --zone."),
     click.option("--zone", help="The public time zone in which days begin, e.g. Europe/Berlin."),
-    click.option("--periods", type=Whole(1, 10_000), help="For how many periods promises must last, e.g. 12."),
+    click.option("--periods", type=Whole(1, 10_000), help="How many periods the promises cover, e.g. 12."),
     click.option(
         "--group", "groups", multiple=True, metavar="'NAME: GROUP=PEOPLE, …'",
         help='Public groups, e.g. "region: north=512, south=571"; may be repeated.',
@@ -87,8 +89,8 @@ _TIMES = [
 _PUBLICATION = [
     click.option("--curator", help="Who holds the records and publishes the releases, for catalogues of data."),
     click.option("--purpose", help="What the releases are for."),
-    click.option("--region", "about_region", metavar="TEXT", help="Which part of the world they are about."),
-    click.option("--contact", help="Whom to ask about them: an address of mail or of a page."),
+    click.option("--region", "about_region", metavar="TEXT", help="The region that the releases are about."),
+    click.option("--contact", help="Whom to ask about them: an e-mail address or a web page."),
     click.option("--license", "licence", metavar="SPDX", help="Under which licence they may be used, e.g. CC-BY-4.0."),
 ]
 PUBLICATION = {
@@ -130,7 +132,7 @@ def output_options(command: Command) -> Command:
 
 def verbose_option(command: Command) -> Command:
     """``--verbose``, for commands that say the most important things on one screen."""
-    return click.option("--verbose", "-v", is_flag=True, help="Print everything that there is to know.")(command)
+    return click.option("--verbose", "-v", is_flag=True, help="Print all details.")(command)
 
 
 def study_and_questions(
@@ -265,7 +267,9 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
 def _data(spec: dict[str, Any], flags: Mapping[str, Any]) -> None:
     data = dict(spec.get("data", {}))
     if flags.get("source") is not None or flags.get("sql") is not None:
-        data = {key: value for key, value in data.items() if key not in ("source", "sql")}
+        over_study = flags.get("source") is None and _RECORDS.search(flags["sql"]) is not None
+        dropped = ("sql",) if over_study else ("source", "sql")
+        data = {key: value for key, value in data.items() if key not in dropped}
     names = ("source", "sql", "user", "weight", "outside", "version", "acknowledge_sql", "encoding", "timeout")
     for name in (*names, "time", "zone", "per_person"):
         if flags.get(name) is not None:

@@ -13,7 +13,8 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -27,6 +28,26 @@ _HEAD = re.compile(
     r" {2}(allowed|fix): +|Error: |(?=.{10}\S)(\S+( \S+)? {2,}|Intervals |Not tried )|\d+\. |[-✓✗–→!] | +"
 )
 """What stands before a text whose further lines are indented by as much: a label, a number, a sign, an indentation."""
+
+
+_HEARD: list[str] | None = None
+
+
+@contextmanager
+def heard(printed: list[str]) -> Iterator[None]:
+    """Add to ``printed`` what goes to standard output meanwhile, each line as it is printed."""
+    global _HEARD
+    _HEARD = printed
+    try:
+        yield
+    finally:
+        _HEARD = None
+
+
+def _print(text: str, *, err: bool = False, nl: bool = True) -> None:
+    if _HEARD is not None and nl and not err:
+        _HEARD.append(text)
+    click.echo(text, err=err, nl=nl)
 
 
 def columns() -> int:
@@ -61,18 +82,23 @@ def _broken(line: str, width: int) -> str:
 
 def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
     """Print sentences."""
-    click.echo(fitted(clean(text), columns()), err=err, nl=nl)
+    _print(fitted(clean(text), columns()), err=err, nl=nl)
 
 
 def echo_alarm(text: str) -> None:
     """Print what nobody should overlook: in red, where there is a terminal that has colours."""
     plain = fitted(clean(text), columns())
-    click.echo(plain if "NO_COLOR" in os.environ else click.style(plain, fg="red", bold=True))
+    _print(plain if "NO_COLOR" in os.environ else click.style(plain, fg="red", bold=True))
+
+
+def echo_again(text: str) -> None:
+    """Print once more what was printed here before (:func:`heard`)."""
+    click.echo(text)
 
 
 def echo_raw(text: str, *, nl: bool = True) -> None:
     """Print a text for programs, line by line as it is."""
-    click.echo(clean(text), nl=nl)
+    _print(clean(text), nl=nl)
 
 
 def fitting(names: Sequence[str], rows: Sequence[Sequence[str]], last: Sequence[str], room: int) -> list[int]:
@@ -97,7 +123,7 @@ def echo_count(text: str) -> None:
 
 def echo_json(data: Any) -> None:
     """Print plain data as one line of JSON, which reads back to the same data."""
-    click.echo(STEERS.sub(lambda result: f"\\u{ord(result[0]):04x}", json.dumps(data, ensure_ascii=False)))
+    _print(STEERS.sub(lambda result: f"\\u{ord(result[0]):04x}", json.dumps(data, ensure_ascii=False)))
 
 
 def echo_usage(error: click.ClickException) -> None:

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     )
     from barrow.ledger.published import FILE
     from barrow.promises import CAP, DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, percent_up
-    from barrow.questions import Question, to_question
+    from barrow.questions import Question, declared_parts, to_question
     from barrow.questions.plan_text import answer_json, brief_lines, worst_alarm
     from barrow.questions.question import is_resolved
+    from barrow.questions.recalled import keep_choices
     from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
     from barrow.study import Data, Release, Study, read_study, study_from_spec, verify
     from barrow.study.about import LAST, About, release_folder
@@ -45,9 +46,10 @@ else:
             "Quorum Record price_together",
             "barrow.ledger.published": "FILE",
             "barrow.promises": "CAP DiscreteEmd Emd Model Promise UserLevel alarm percent_up",
-            "barrow.questions": "Question to_question",
+            "barrow.questions": "Question declared_parts to_question",
             "barrow.questions.plan_text": "answer_json brief_lines worst_alarm",
             "barrow.questions.question": "is_resolved",
+            "barrow.questions.recalled": "keep_choices",
             "barrow.spaces": "cell_key parse_space parse_spec space_from_spec units_of",
             "barrow.study": "Data Release Study read_study study_from_spec verify",
             "barrow.study.about": "LAST About release_folder",

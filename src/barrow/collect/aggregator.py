@@ -21,7 +21,7 @@ BLOCK = 64
 """Reports that are checked at a time."""
 VERSION = 1
 """The version of closings, sums and files of verifier shares."""
-_RELEASE = "do not release; compare what each of you counted, and ask again with a new card"
+_RELEASE = "do not release; compare your counts, and repeat the survey with a new card"
 
 
 class Closing(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
@@ -174,24 +174,28 @@ class Aggregator:
             leave_out: Whether reports that the others did not tell about are left out. Without it they are waited for,
                 since another aggregator may have counted them.
         """
-        if not self.store.closed:
-            least = self.task.fewest if fewest is None else fewest
-            number, waiting = self.store.count(ACCEPTED), self.store.count(TOLD) + self.store.count(RECEIVED)
-            if waiting and not leave_out:
-                raise ParameterError(
-                    f"{waiting:,} reports wait for what the other aggregators say of them; nothing was closed.",
-                    allowed="closing when all is decided",
-                    fix="let the others tell and try again; --leave-out if they never got these reports",
-                )
-            if number < least:
-                raise ParameterError(
-                    f"{number:,} reports were counted, and this aggregator closes with {least:,} or more; "
-                    "nothing was closed.",
-                    allowed="more reports: fewer give mostly noise",
-                    fix="wait for more, or --fewest N with a reason",
-                )
+        self.check_close(fewest=fewest, leave_out=leave_out)
         reports, nonces, share = self.store.close(self.task.prio3, self.task.draw_noise)
         return Closing("closing", VERSION, self.task.card, self.index, reports, nonces, commitment_of(share))
+
+    def check_close(self, *, fewest: int | None = None, leave_out: bool = False) -> None:
+        """Refuse to close too early; see :meth:`close`."""
+        if self.store.closed:
+            return
+        least = self.task.fewest if fewest is None else fewest
+        number, waiting = self.store.count(ACCEPTED), self.store.count(TOLD) + self.store.count(RECEIVED)
+        if waiting and not leave_out:
+            raise ParameterError(
+                f"{waiting:,} reports wait for confirmation by the other aggregators; nothing was closed.",
+                allowed="closing when every report is decided",
+                fix="wait for the others and try again; --leave-out if they never got these reports",
+            )
+        if number < least:
+            raise ParameterError(
+                f"{number:,} reports were counted, but at least {least:,} are needed to close; nothing was closed.",
+                allowed="more reports: fewer give mostly noise",
+                fix="wait for more, or --fewest N with a reason",
+            )
 
     def share(self, others: Sequence[Closing]) -> SumShare:
         """The noised share, once all others closed with the same reports and are fixed to theirs.
@@ -207,14 +211,15 @@ class Aggregator:
         missing = [role_name(i) for i in range(self.task.prio3.aggregators) if i not in listed]
         if missing:
             raise ParameterError(
-                f"The {missing[0]} has not closed yet, so nothing is told.",
+                f"The {missing[0]} has not closed yet, so no share is written.",
                 allowed="a closing of every other aggregator",
                 fix=f"let the {missing[0]} close, and try again",
             )
         for index, closing in sorted(listed.items()):
             if (closing.reports, closing.nonces) != (own.reports, own.nonces):
                 raise ParameterError(
-                    f"The {role_name(index)} counted other reports than the {role_name(self.index)}; nothing is told.",
+                    f"The {role_name(index)} counted other reports than the {role_name(self.index)}; no share is "
+                    f"written.",
                     allowed="the same reports at every aggregator",
                     fix=_RELEASE,
                 )
@@ -234,7 +239,7 @@ class Aggregator:
         )  # fmt: skip
         if wrong:
             raise ParameterError(
-                f"A closing is {wrong}; nothing is told.",
+                f"A closing is {wrong}; no share is written.",
                 allowed="one closing of each other aggregator of this card",
                 fix="take it again from whoever wrote it",
             )
@@ -289,10 +294,10 @@ def add_shares(task: SumTask, shares: Sequence[SumShare]) -> SummedReports:
     for index, share in sorted(by_index.items()):
         same = (first.reports, first.nonces, first.commitments)
         if (share.reports, share.nonces, share.commitments) != same:
-            raise _no_sum("The aggregators counted other reports, or were told of other shares.")
+            raise _no_sum("The aggregators did not count the same reports and shares.")
         data.append(unb64(share.share, task.prio3.output_size))
         if commitment_of(data[-1]) != first.commitments[index]:
-            raise _no_sum(f"The {role_name(index)}'s share of the sum is not the one that it was fixed to.")
+            raise _no_sum(f"The {role_name(index)}'s share of the sum differs from the one that it committed to.")
     return SummedReports(task.prio3.unshard(data), first.reports, first.nonces, list(first.commitments))
 
 

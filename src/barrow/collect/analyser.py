@@ -55,7 +55,7 @@ def _of_this_card(card: Card, batch: SealedBatch) -> str | None:
 
 
 def _of_whole_people(card: Card, batch: SealedBatch) -> str | None:
-    return "does not hold the messages of whole people" if batch.head.messages % int(card.messages) else None
+    return "does not hold all messages of each person" if batch.head.messages % int(card.messages) else None
 
 
 def _signed(card: Card, batch: SealedBatch) -> str | None:
@@ -65,7 +65,7 @@ def _signed(card: Card, batch: SealedBatch) -> str | None:
 def _let_in(card: Card, batch: SealedBatch) -> str | None:
     gate = Gate(card)
     good = all(gate.lets_in(item[SEALED_BYTES:], item[:SEALED_BYTES]) for item in batch.items())
-    return None if good else "holds messages that nobody let in, or that are not those that were let in"
+    return None if good else "holds messages without a valid admission"
 
 
 def _distinct(card: Card, batch: SealedBatch) -> str | None:
@@ -141,12 +141,12 @@ def conditions_of(card: Card, people: int) -> tuple[str, ...]:
     )
     alone = float(card.epsilon)
     return (
-        f"at least {anonymity_set:,} people{share}, the person concerned among them, sent what their clients drew and "
-        "told nobody which messages were theirs",
+        f"at least {anonymity_set:,} people{share}, the person concerned among them, sent what their clients drew "
+        f"and revealed to nobody which messages were theirs",
         _counted(card),
-        "whoever mixed the messages, whose signature the batch bears, forgot whence they came, and does not work "
-        "together with whoever opened them, nor with those who carried them; if they do work together, only what each "
-        f"client proved holds: ε = {alone:.4g} for one person",
+        "the mixer, who signed the batch, kept no record of who sent what, and does not work together with the "
+        "analyser or the network operators; if they do, only the guarantee of each client holds: "
+        f"ε = {alone:.4g} for one person",
     )
 
 
@@ -186,10 +186,10 @@ def analyse(
     planned = plan.terms.users
     if opened.people < planned and not accept_weaker:
         raise ParameterError(
-            f"The batch holds good messages of {opened.people:,} people, and the guarantee was made for {planned:,}: "
-            "fewer hide each other less.",
+            f"The batch holds good messages of {opened.people:,} people, but the guarantee needs {planned:,}: with "
+            f"fewer people each is hidden less.",
             allowed=f"good messages of at least {planned:,} people",
-            fix="--accept-weaker, and tell everybody what now holds",
+            fix="--accept-weaker, and publish the weaker guarantee",
         )
     if opened.people == 0:
         raise ParameterError(
@@ -244,11 +244,11 @@ def analyse_reports(
     plan = for_people(card.survey.plan, result.n)
     named = {"card": card.digest, "counted": card.counted, "reports": result.n, "refused": dict(result.refused)}
     conditions = (
-        "each person's own client drew the report, once, and sent nothing else; nobody else has to be trusted with it",
+        "each person's own client drew the report, once, and sent nothing else; nobody else needs to be trusted",
         f"{_counted(card)} (the number of people rests on this, and not what anyone can learn about one of them)",
     )
     counts = server.counts
-    text = (None, None) if counts is not None else (result.tables, result.lines[:_LINES])
+    text = () if counts is not None else (result.tables, result.lines[:_LINES], result.own)
     collection = CollectedReports(plan, Sample(np.zeros(0) if counts is None else counts), named, conditions, *text)
     return _released(card, collection, "set of reports", ledger, out)
 
@@ -296,6 +296,6 @@ def _released(
             raise LedgerError(
                 f"A {what} of this card was accepted before.",
                 allowed=f"one {what} for each card, once",
-                fix="the earlier release stands; ask anew with a new card",
+                fix="use the earlier release, or start a new survey with a new card",
             ) from None
         raise

@@ -214,7 +214,7 @@ def _refuse_uncounted(study: Study) -> None:
 def _refuse_files(study: Study) -> None:
     if named := table_names(study.space.to_spec()):
         raise ParameterError(
-            f"The study's space is in files ({', '.join(named)}), and a card holds everything itself.",
+            f"The study's space is in files ({', '.join(named)}), but a card must contain everything.",
             allowed="a space whose labels, distances and edges stand in the study",
             fix="write them into the study file",
         )
@@ -271,7 +271,7 @@ def make_card(
     _refuse_files(public)
     if not survey.channel.proved:
         raise ParameterError(
-            "The question rests on a declared constant, which no client can prove.",
+            "The question has a declared constant, which no client can prove.",
             allowed="questions whose constants follow from the space",
             fix="choose another question",
         )
@@ -306,7 +306,7 @@ def _admission(issuer: Any, front: Any) -> dict[str, Any]:
     """Who lets people in, and by which key."""
     if (issuer is None) == (front is None):
         raise ParameterError(
-            "It is not clear who lets people in.",
+            "The way people are admitted is not clear.",
             allowed="the issuer of tokens, or a front end that attests what each person sends",
             fix="issuer=new_key('issuer')",
         )
@@ -348,7 +348,7 @@ def read_card(source: str | os.PathLike[str] | bytes | Mapping[str, Any] | Card,
     >>> read_card("<html>")
     Traceback (most recent call last):
     ...
-    barrow.errors.ParameterError: This is an HTML page and not a card.
+    barrow.errors.ParameterError: This is an HTML page, not a card.
       allowed: the JSON of a card
       fix:     take the card again from where it was published
     """
@@ -380,7 +380,7 @@ def _parsed(source: Any) -> Mapping[str, Any]:
             ) from None
     text = source if isinstance(source, bytes) else str(source).encode("utf-8", "replace")
     if text.lstrip()[:1] == b"<":
-        raise no_card("This is an HTML page and not a card.")
+        raise no_card("This is an HTML page, not a card.")
     if len(text) > LARGEST:
         raise no_card("This is too large for a card.")
     try:

@@ -95,7 +95,7 @@ class ClientBudget:
                 paid = data["surveys"][survey]
                 if (paid["card"], Fraction(paid["epsilon"])) != (card, price):
                     raise LedgerError(
-                        "This survey was answered, or paid for, by another card or at another price.",
+                        "This survey was answered already with another card or at another price.",
                         allowed="one card for each survey, at its price",
                         fix="do not answer this card; whoever made it should publish a new study",
                     )
@@ -103,13 +103,13 @@ class ClientBudget:
             if aggregators is not None and aggregators not in data["trusted"]:
                 raise ParameterError(
                     "This card's answers are added up in shares, and its aggregators together could see each of them. "
-                    "The person has not said that they count on these aggregators.",
+                    "The person has not opted in to these aggregators.",
                     allowed="an opt-in, once for each group of aggregators",
-                    fix=f"trust={aggregators!r} (--trust {aggregators}), if you count on them not to work together",
+                    fix=f"trust={aggregators!r} (--trust {aggregators}), if you trust that they do not work together",
                 )
             if data["limit"] is None:
                 raise ParameterError(
-                    "The person has set no limit on what all their answers together may show.",
+                    "The person has set no limit for all their answers together.",
                     allowed="a limit, once; the client remembers it",
                     fix=f"limit={math.ceil(epsilon)} (--limit {math.ceil(epsilon)}) would allow this "
                     f"card, which costs {float(epsilon):.3g}",
@@ -163,6 +163,6 @@ class ClientBudget:
             raise LedgerError(
                 f"The client budget {str(self.path)!r} cannot be read, so what was spent is unknown; nothing is drawn.",
                 allowed="a file that this client wrote",
-                fix="restore it from a copy; deleting it would forget what was spent",
+                fix="restore it from a copy; if you delete it, what was spent is lost",
             ) from None
         return data

@@ -41,7 +41,7 @@ class Collector:
     ) -> None:  # fmt: skip
         if card.shuffled or card.summed:
             raise ParameterError(
-                f"The card is of the {card.model} model, where nobody collects reports.",
+                f"The card is of the {card.model} model, which has no collector of reports.",
                 allowed="a local card",
                 fix=f"barrow collect {'shuffle' if card.shuffled else 'aggregate'}",
             )

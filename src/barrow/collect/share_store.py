@@ -200,9 +200,9 @@ class ShareStore:
                 link.execute(_HOLD, [name, value])
         if known is not None and known != value:
             raise LedgerError(
-                "Another aggregator closed in two different ways; nothing is told.",
+                "Another aggregator sent two different closings; no share is written.",
                 allowed="one closing of each aggregator",
-                fix="do not release; ask whoever runs it what happened",
+                fix="do not release; ask its operator what happened",
             )
         return value
 

@@ -111,12 +111,12 @@ def _mixed(card: Card, pool: MessagePool, out: str | os.PathLike[str], key: Ed25
         if Path(out).exists() and read_batch(out).head.id == batch:
             return read_batch(out).head
         raise ParameterError(
-            "These messages were mixed before and are forgotten.", allowed="one batch for each card", fix="a new card"
+            "These messages were mixed before and deleted.", allowed="one batch for each card", fix="a new card"
         )
     if waiting < people * each:
         raise ParameterError(
-            f"{waiting:,} messages wait, and the guarantee was made for those of {people:,} people.",
-            allowed=f"at least {people * each:,} messages: fewer hide each other less",
+            f"{waiting:,} messages wait, but the guarantee needs those of {people:,} people.",
+            allowed=f"at least {people * each:,} messages: with fewer, each person is hidden less",
             fix="wait for more messages",
         )
     name = pool.shut()

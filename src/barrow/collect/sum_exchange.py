@@ -22,7 +22,7 @@ from barrow.collect.share_messages import message_size
 from barrow.collect.share_store import ACCEPTED, TOLD
 from barrow.collect.sum_task import SumTask, role_name
 from barrow.errors import ParameterError, plain_file
-from barrow.ledger.store import fsync_folder
+from barrow.ledger.store import write_durably
 
 _DIGEST = 32
 _LARGEST = 2**24
@@ -68,7 +68,7 @@ def _pieces(path: Path, size: int) -> Iterator[list[bytes]]:
         whole = os.path.getsize(plain_file(path, "The file of shares"))
         if not whole or whole % size:
             raise ParameterError(
-                f"The file {str(path)!r} is not of whole shares for this aggregator of this card.",
+                f"The file {str(path)!r} does not hold complete shares for this aggregator of this card.",
                 allowed=f"messages of {size:,} bytes each, as barrow collect answer wrote them",
                 fix="take it again from whoever wrote it; it may be cut off, of another card or for another aggregator",
             )
@@ -105,7 +105,7 @@ class Told:
                 row = file.read(each)
                 seen.update(row)
                 if row[:NONCE] in self._places:
-                    raise _no_file(path, "tells about a report twice")
+                    raise _no_file(path, "names a report twice")
                 self._places[row[:NONCE]] = (path, len(first) + number * each + NONCE)
             if file.read() != seen.digest():
                 raise _no_file(path, "was damaged")
@@ -192,16 +192,9 @@ def _line(data: msgspec.Struct) -> bytes:
 
 def _write(path: Path, data: bytes) -> None:
     """Write a file whole or not at all, durably."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
-        with open(partial, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-        fsync_folder(path.parent)
+        write_durably(path, data)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise ParameterError(
             f"The file {str(path)!r} cannot be written: {error.strerror}; what was counted is kept.",
             allowed="a folder with room",

@@ -44,8 +44,11 @@ from barrow.errors import BarrowError, ParameterError
 
 _MAC = 32
 _BINARY = ((b"content-type", b"application/octet-stream"), (b"cache-control", b"no-store"))
+_WOULD = b"would you"
 _PAUSE = 0.05
 _PATIENCE = 5.0
+_BUSY, _TRIES = 429, 20
+"""What a helper's front says to a leader that asks too often, and how often it is asked again."""
 HELPER_GRACE = 7 * 86400.0
 """How long after the card's end a helper still takes what the leader took in time."""
 
@@ -139,8 +142,14 @@ class HelperService:
         after = aggregator.store.states([row[:NONCE] for row in rows])
         return bytes(int(row[:NONCE] in after and after[row[:NONCE]][0] == ACCEPTED) for row in rows)
 
-    def closing(self, _: bytes) -> bytes:
-        """Close; what the leader did not get decided is left out. Its share of the sum stays here."""
+    def closing(self, data: bytes) -> bytes:
+        """Close; what the leader did not get decided is left out. Its share of the sum stays here.
+
+        Asked whether it would, it closes nothing: no aggregator closes while another one waits for more reports.
+        """
+        if data == _WOULD:
+            self.aggregator.check_close(fewest=self._fewest, leave_out=True)
+            return _WOULD
         return msgspec.json.encode(self.aggregator.close(fewest=self._fewest, leave_out=True))
 
     def sum(self, data: bytes) -> bytes:
@@ -148,9 +157,9 @@ class HelperService:
         try:
             closings = msgspec.json.decode(data, type=list[Closing])
         except (ValueError, RecursionError):
-            raise ParameterError("The closings cannot be read; nothing is told.") from None
+            raise ParameterError("The closings cannot be read; no share is written.") from None
         if not self.aggregator.store.closed:
-            raise ParameterError("This helper has not closed yet, so nothing is told.")
+            raise ParameterError("This helper has not closed yet, so no share is written.")
         return msgspec.json.encode(self.aggregator.share(closings))
 
     async def _status(self) -> Mapping[str, Any]:
@@ -234,6 +243,8 @@ class Worker:
                 fix="--helper https://helper.example.org",
             )
         self.aggregator, self._helpers, self._post = aggregator, [url.rstrip("/") for url in helpers], post
+        row = NONCE + wanted * aggregator.task.prio3.verifier_size + message_size(aggregator.task, 1)
+        self._block = max(1, min(BLOCK, MOST_BYTES // row))  # what is asked and answered fits into one body
         self._wires = [Wire(aggregator.task, verify_key, i + 1) for i in range(wanted)]
         self._troubles = Troubles()
 
@@ -251,9 +262,9 @@ class Worker:
     def turn(self) -> int:
         """One block: check what arrived, and decide what waits, with the helpers; how many reports were decided."""
         store, task = self.aggregator.store, self.aggregator.task
-        if received := store.received(BLOCK):
+        if received := store.received(self._block):
             store.look(self._own({nonce: read_message(task, ALL, body) for nonce, body in received}), keep=True)
-        rows = store.undecided(BLOCK)
+        rows = store.undecided(self._block)
         if not rows or store.closed:
             return 0
         own = dict(rows)
@@ -299,7 +310,11 @@ class Worker:
     def _ask(self, helper: int, kind: str, data: bytes, size: int | None = None) -> bytes:
         """A helper's answer, of so many bytes."""
         address, wire = f"{self._helpers[helper]}/{kind}", self._wires[helper]
-        status, body = self._post(address, wire.wrap(kind, data), "application/octet-stream")
+        for _ in range(_TRIES):
+            status, body = self._post(address, wire.wrap(kind, data), "application/octet-stream")
+            if status != _BUSY:
+                break
+            time.sleep(_PAUSE)
         if status != 200:
             raise SendError(
                 f"The {role_name(helper + 1)} refused with status {status}. {_problem(body)}".strip(),
@@ -320,13 +335,16 @@ class Worker:
         store = self.aggregator.store
         if not store.closed:
             store.pause(True)
-            while store.count(RECEIVED) + store.count(TOLD):
-                self.turn()
-        try:
-            closings = [self.aggregator.close(fewest=fewest)]
-        except ParameterError:
-            store.pause(False)  # nothing was closed: more reports may come
-            raise
+            try:
+                while store.count(RECEIVED) + store.count(TOLD):
+                    self.turn()
+                self.aggregator.check_close(fewest=fewest)
+                for i in range(len(self._helpers)):
+                    self._ask(i, "closing", _WOULD)
+            except BarrowError:
+                store.pause(False)  # nothing was closed: more reports may come
+                raise
+        closings = [self.aggregator.close(fewest=fewest)]
         closings += [msgspec.json.decode(self._ask(i, "closing", b""), type=Closing) for i in range(len(self._helpers))]
         share = self.aggregator.share(closings[1:])  # compares before anything is asked for
         shares = []

@@ -21,6 +21,12 @@ VERIFY_KEY = 32
 """Bytes of the key that aggregators share and clients never see."""
 
 
+MOST_SUM = 2**62
+"""Sums stay below this, a quarter of the field, so that they and their noise are read off without doubt."""
+LARGEST_SHARE = 2**20 - 2**14
+"""Bytes of the leader's share; with all that goes beside it, a report fits into one body."""
+
+
 @dataclass(frozen=True)
 class SumTask:
     """Everything about a card that clients and aggregators of a secure sum need.
@@ -66,9 +72,22 @@ def sum_task(card: Card) -> SumTask:
     channel: Any = card.survey.channel
     groups = tuple(EdgeGroup(group.members, group.floor, group.span) for group in channel.form.groups)
     keys = tuple(unb64(key, 32) for key in card.sealing["keys"])
+    prio3 = Prio3(Edges(channel.form.most, groups), len(keys), card.digest.encode("ascii"))
+    if prio3.leader_size > LARGEST_SHARE:
+        raise ParameterError(
+            f"One person's report would have {prio3.leader_size / 2**20:.3g} MiB.",
+            allowed="at most 0.98 MiB: what a leader takes in one body",
+            fix="a coarser space (larger cells), or fewer people",
+        )
+    if max(channel.form.most) * int(card.people) >= MOST_SUM:
+        raise ParameterError(
+            "The sum of everybody's answers could be too large for the field in which it is shared.",
+            allowed="sums below 2^62",
+            fix="a smaller alpha, or fewer people",
+        )
     return SumTask(
         card.digest,
-        Prio3(Edges(channel.form.most, groups), len(keys), card.digest.encode("ascii")),
+        prio3,
         keys,
         card.sealing["verify"],
         Gate(card),

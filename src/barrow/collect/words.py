@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from datetime import UTC, datetime
 
 from barrow.collect.card import Card
@@ -25,16 +24,16 @@ def card_text(card: Card) -> str:
         better = built.guarantee.epsilon_at(1)
         lines.append(
             f"What the card claims, and your phone cannot check: if the messages of at least "
-            f"{card.claimed['hiding']:,} people who do as they should are mixed, and whoever mixes does not work "
-            f"together with whoever reads, a 50 % guess becomes "
+            f"{card.claimed['hiding']:,} honest people are mixed, and the mixer does not work together with the "
+            f"analyser, a 50 % guess becomes "
             f"{_at_most(better, float(built.guarantee.definition.delta_at(1)))} ({card.claimed['definition']})."
         )
     lines.append(
-        "You are let in by an invitation, once: it is exchanged for signatures that were made without seeing what "
-        "they are for, so that nobody can tell which of them is yours."
+        "You take part with an invitation, once: it is exchanged for blind signatures, so that nobody can tell which "
+        "of them are yours."
         if card.counted == "tokens"
-        else "You are let in by whoever runs this, who can see when you send; that each person is let in once is "
-        "their word."
+        else "The operator admits you and can see when you send. That each person is admitted once rests on the "
+        "operator's word."
     )
     if card.promises:
         words = built.terms.records.words
@@ -48,7 +47,7 @@ def card_text(card: Card) -> str:
         lines.append("It can be answered by the Python client only; browsers refuse it.")
     until = datetime.fromtimestamp(card.expires, UTC).strftime("%Y-%m-%d")
     lines.append(f"Valid until {until}. Signed by {card.signer}. Card {card.digest}.")
-    return "\n".join(textwrap.fill(line, 100) for line in lines)
+    return "\n".join(lines)
 
 
 def answered_by(card: Card) -> str:
@@ -89,20 +88,18 @@ def _at_most(epsilon: float, delta: float) -> str:
 
 def _leaves(card: Card) -> list[str]:
     """What leaves the phone."""
+    built = card.survey.channel
     sentence = (
-        "It is drawn once and kept: asked again, your phone sends the same, because a second draw would tell more."
+        "It is drawn once and saved: if asked again, your phone sends the same answer, because a second draw would "
+        "reveal more."
     )
     if card.shuffled:
         return [
             f"What leaves your phone: {card.messages:,} messages of {card.sealing['bytes']} bytes, one by one. Each "
             "holds one item that was replaced by a random one, encrypted so that only the analyser can open it, and "
-            f"nothing that says that two are yours. {sentence}"
+            f"nothing links two of them to you. {sentence}"
         ]
     if card.summed:
-        return [
-            f"What leaves your phone: your own answer, rounded at random, in {card.claimed['aggregators']} parts that "
-            "look random each, sealed for one aggregator each, with a proof that it is an answer that somebody can "
-            f"give. {sentence}"
-        ]
-    what = card.survey.channel.report_description
-    return [f"What leaves your phone: {what}, and a random number so that a copy is not counted twice. {sentence}"]
+        return [f"What leaves your phone: {built.report_description}. {sentence}"]
+    what = f"{built.report_description}, and a random number so that a copy is not counted twice"
+    return [f"What leaves your phone: {what}. {sentence}"]

@@ -73,8 +73,19 @@ def flight_study(folder: Path) -> Study:
         users=4043,
         dataset="nycflights13",
         questions=[
-            Density(bandwidth="400 km", name="map", fraction=Fraction(19, 20), noise="laplace"),
-            Distance(list(NEW_YORK), name="distance", fraction=Fraction(1, 20)),
+            Density(
+                bandwidth="400 km",
+                name="map",
+                fraction=Fraction(19, 20),
+                noise="laplace",
+                title="Destinations of 4,043 aircraft, 2013",
+            ),
+            Distance(
+                list(NEW_YORK),
+                name="distance",
+                fraction=Fraction(1, 20),
+                title="How far from New York 4,043 aircraft landed, 2013",
+            ),
         ],
         data=read(str(folder / "flights.parquet"), user="user", item=["lat", "lon"]),
         ledger=str(folder / "nycflights13.ledger"),
@@ -95,7 +106,15 @@ def word_study(folder: Path) -> Study:
         ["1 word of 50, 90 degrees, 0.1", "1 word of 5, 45 degrees, 0.5"],
         users=297,
         dataset="shakespeare",
-        questions=[Similarity(concepts, list(CONCEPTS), name="concepts", noise="l2")],
+        questions=[
+            Similarity(
+                concepts,
+                list(CONCEPTS),
+                name="concepts",
+                noise="l2",
+                title="What 297 of Shakespeare's characters speak about",
+            )
+        ],
         data=read(str(folder / "shakespeare.parquet"), user="user", item="word", outside="default"),
         ledger=str(folder / "shakespeare.ledger"),
         missing="default item",  # all of them speak

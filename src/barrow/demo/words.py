@@ -107,11 +107,11 @@ def _release(name: str, title: str, shown: Shown) -> list[str]:
         out = standing_out(plan, release.values)
         texts += [
             f"{len(rows):,} shares, each {each} (95 %), all at once ± {up(threshold, 2)}",
-            f"{out:,} stand out of the noise:",
+            f"{out:,} stand out from the noise:",
         ]
         return [*block(name.capitalize(), texts), *heat_map(plan, release.values, width=_WIDTH - 14), *after]
     if len(rows) == 1:
-        return [*block(name.capitalize(), [*texts, f"{rows[0]['value']:,.1f} {each} (95 %)"]), *after]
+        return [*block(name.capitalize(), [*texts, f"{rows[0]['value']:,.0f} {each} (95 %)"]), *after]
     names: Any = plan.question.to_spec().get("names") or [row["output"] for row in rows]
     values = [f"{'':<{_LABEL}}{x:<12} {row['value']:8.3f} {each}" for x, row in zip(names, rows, strict=True)]
     return [*block(name.capitalize(), texts), *values, *block("", ["each with probability 95 %"]), *after]

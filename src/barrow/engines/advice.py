@@ -71,8 +71,8 @@ def _labels(values: Sequence[object], name: str, space: Space) -> list[str]:
         return [f"Labels in {name} differ from the public ones in spaces at their ends or in letter case only."]
     some = ", ".join(list(space.labels)[:2])
     if numbered(space) and _share([str(x).strip().isdecimal() for x in values]):
-        return [f"{name} holds numbers, and the space the names {some}, …: list the numbers instead, in their order, "
-                f"{numbered(space)}."]  # fmt: skip
+        return [f"{name} holds numbers, but the items of the space are {some}, …: list the numbers instead, in "
+                f"their order, {numbered(space)}."]  # fmt: skip
     if _share([parsed_moment(str(x)) is not None for x in values]):
         return [f"{name} holds moments, which hours, weekdays and lines of time read: give this space a column of "
                 f"{some}, …"]  # fmt: skip

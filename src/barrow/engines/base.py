@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from barrow.engines.counts import (
 )
 from barrow.engines.source import ENGINES, Source
 from barrow.engines.sums import ItemSums
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, check_options, nearest_name
 from barrow.numerics import checked_people
 from barrow.spaces import Space
 from barrow.spaces.records import Reads
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from barrow.engines.people import PeopleCounts
     from barrow.noise import RandomSource as Randomness
 
+People = TypeVar("People", "Counts", "ItemSums", "PeopleCounts")
 NUMBERS = ("integer", "real", "decimal", "text", "any")
 LABELS = ("integer", "text", "any")
 TIMES = ("time", "instant", "date", "clock", "zoned clock", "local time")
@@ -51,6 +52,7 @@ class Columns:
         weight: The column that says how many records a row stands for, a whole number; one by default.
         group: The column that says to which public group a person belongs.
         time: The column that says when a record was made: dates, timestamps (local ones in the zone of the study).
+        zone: In which zone instants are read where times are items; without one they are read in UTC.
 
     >>> Columns("uid", ["lat", "lon"])
     Columns(user='uid', items=('lat', 'lon'))
@@ -63,6 +65,7 @@ class Columns:
     weight: str | None = None
     group: str | None = None
     time: str | None = None
+    zone: str | None = None
 
     def __init__(
         self,
@@ -71,6 +74,7 @@ class Columns:
         weight: str | None = None,
         group: str | None = None,
         time: str | None = None,
+        zone: str | None = None,
     ) -> None:
         names = (items,) if isinstance(items, str) else tuple(items)
         further = {"weight": weight, "group": group, "time": time}
@@ -82,11 +86,12 @@ class Columns:
             raise ParameterError("items is empty.", allowed="at least one column", fix='items="item"')
         object.__setattr__(self, "user", user)
         object.__setattr__(self, "items", names)
+        object.__setattr__(self, "zone", zone)
         for name, column in further.items():
             object.__setattr__(self, name, column)
 
     def __repr__(self) -> str:
-        named = {name: getattr(self, name) for name in ("weight", "group", "time")}
+        named = {name: getattr(self, name) for name in ("weight", "group", "time", "zone")}
         further = "".join(f", {name}={column!r}" for name, column in named.items() if column is not None)
         return f"Columns(user={self.user!r}, items={self.items!r}{further})"
 
@@ -99,7 +104,7 @@ class Columns:
     @property
     def plain(self) -> Columns:
         """The same without group and time, where cells are not told apart."""
-        return Columns(self.user, self.items, self.weight)
+        return Columns(self.user, self.items, self.weight, zone=self.zone)
 
     def groups(self, space: Space) -> tuple[tuple[str, ...], ...]:
         """The item columns of each part of a product; a single group for any other space.
@@ -213,15 +218,40 @@ def _no_time(name: str, kind: str) -> ParameterError:
     )
 
 
+class Reading(TypedDict, total=False):
+    """How records are read: see :class:`CountRequest`."""
+
+    unknown: Unknown
+    users: int | None
+
+
 @dataclass(frozen=True)
 class CountRequest:
-    """What an engine is asked about: the records, how they are read, and the public number of users."""
+    """What an engine is asked about.
+
+    Attributes:
+        source: Where the records are.
+        columns: Which columns say who and what.
+        space: The public space of items.
+        unknown: What happens to missing or unknown items, as in ``space.encode``.
+        users: n, if it is public beforehand: users without records count as holding the default item.
+    """
 
     source: Source
     columns: Columns
     space: Space
-    unknown: Unknown
-    users: int | None
+    unknown: Unknown = "error"
+    users: int | None = None
+
+    @classmethod
+    def of(cls, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> CountRequest:
+        """The request that was typed, checked."""
+        check_users(options.get("users"))
+        return cls(Source.of(source), columns, space, **options)
+
+    def completed(self, result: People) -> People:
+        """With the users that have no records, where it is public how many there are."""
+        return result if self.users is None else result.with_users(self.users, self.space.default_item)
 
     def check_users(self, result: int) -> None:
         """Refuse more users than the public number of users."""
@@ -270,7 +300,7 @@ class Engine(ABC):
     def _count_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, Counts]:
         """The counts of the users that are found in each cell; an engine that does not tell cells apart refuses."""
         raise ParameterError(
-            f"The {self.name} engine tells no groups or periods apart.",
+            f"The {self.name} engine does not support groups or periods.",
             allowed="the engines of barrow, or one that has _count_cells",
             fix="read the records from a file or a database that barrow reads itself",
         )
@@ -283,11 +313,18 @@ class Engine(ABC):
         """The sums over the people that are found in each cell."""
         return {cell: ItemSums.of(counts) for cell, counts in self._count_cells(request, breakdown).items()}
 
+    def _people_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, PeopleCounts]:
+        """The people that are found in each cell, one by one; an engine that cannot give them refuses."""
+        raise self._no_people()
+
     def _people(self, request: CountRequest) -> PeopleCounts:
         """The people that are found, one by one; an engine that cannot give them refuses."""
-        raise ParameterError(
-            f"The {self.name} engine does not give people one by one.",
-            allowed="the engines of barrow, or one that has _people",
+        raise self._no_people()
+
+    def _no_people(self) -> ParameterError:
+        return ParameterError(
+            f"The {self.name} engine does not support questions about whole people.",
+            allowed="the engines of barrow, or one that has _people and _people_cells",
             fix="read the records from a file or a database that barrow reads itself",
         )
 
@@ -299,37 +336,12 @@ class Engine(ABC):
     def _check(self, request: CountRequest, examples: int) -> CheckReport:
         """The report, with up to some examples."""
 
-    def count(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-    ) -> Counts:
-        """C[item, size] and the number of users (private integers).
+    def count(self, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> Counts:
+        """C[item, size] and the number of users (private integers); arguments as of :class:`CountRequest`."""
+        request = CountRequest.of(source, columns.plain, space, **options)
+        return request.completed(self._count(request))
 
-        Args:
-            source: Where the records are.
-            columns: Which columns say who and what.
-            space: The public space of items.
-            unknown: What happens to missing or unknown items, as in ``space.encode``.
-            users: n, if it is public beforehand: users without records count as holding the default item.
-        """
-        check_users(users)
-        counts = self._count(CountRequest(Source.of(source), columns.plain, space, unknown, users))
-        return counts if users is None else counts.with_users(users, space.default_item)
-
-    def sums(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-    ) -> ItemSums:
+    def sums(self, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> ItemSums:
         """The mass of all people on each item, in whole steps (private integers); the options are those of ``count``.
 
         What leaves the engine grows with the items alone, whatever the sizes of people.
@@ -341,31 +353,18 @@ class Engine(ABC):
         >>> [round(float(value / 2**120), 6) for value in sums.values]
         [1.5, 0.5]
         """
-        check_users(users)
-        sums = self._sum(CountRequest(Source.of(source), columns.plain, space, unknown, users))
-        return sums if users is None else sums.with_users(users, space.default_item)
+        request = CountRequest.of(source, columns.plain, space, **options)
+        return request.completed(self._sum(request))
 
     def sum_cells(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        breakdown: Breakdown,
-        *,
-        unknown: Unknown = "error",
+        self, source: Any, columns: Columns, space: Space, breakdown: Breakdown, *, unknown: Unknown = "error"
     ) -> dict[Cell, ItemSums]:
         """The sums of each cell, of the people who have records there; the options are those of ``count_cells``."""
         check_breakdown(columns, breakdown)
-        return self._sum_cells(CountRequest(Source.of(source), columns, space, unknown, None), breakdown)
+        return self._sum_cells(CountRequest.of(source, columns, space, unknown=unknown), breakdown)
 
     def count_cells(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        breakdown: Breakdown,
-        *,
-        unknown: Unknown = "error",
+        self, source: Any, columns: Columns, space: Space, breakdown: Breakdown, *, unknown: Unknown = "error"
     ) -> dict[Cell, Counts]:
         """C[item, size] of each cell, of the people who have records there (private integers); none has no people.
 
@@ -386,17 +385,9 @@ class Engine(ABC):
         ([2, 2], [1], 2)
         """
         check_breakdown(columns, breakdown)
-        return self._count_cells(CountRequest(Source.of(source), columns, space, unknown, None), breakdown)
+        return self._count_cells(CountRequest.of(source, columns, space, unknown=unknown), breakdown)
 
-    def people(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-    ) -> PeopleCounts:
+    def people(self, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> PeopleCounts:
         """How often each person holds each item, without their ids (private integers); arguments as of ``count``.
 
         >>> from barrow.engines import MemoryEngine
@@ -406,9 +397,31 @@ class Engine(ABC):
         >>> result.profiles.sizes.tolist(), result.users
         ([2, 1], 3)
         """
-        check_users(users)
-        result = self._people(CountRequest(Source.of(source), columns, space, unknown, users))
-        return result if users is None else result.with_users(users, space.default_item)
+        request = CountRequest.of(source, columns, space, **options)
+        return request.completed(self._people(request))
+
+    def people_cells(
+        self,
+        source: Any,
+        columns: Columns,
+        space: Space,
+        breakdown: Breakdown,
+        *,
+        unknown: Unknown = "error",
+    ) -> dict[Cell, PeopleCounts]:
+        """How often each person holds each item in each cell; the options are those of ``count_cells``.
+
+        >>> from barrow.engines import Breakdown, MemoryEngine
+        >>> from barrow.spaces import Discrete
+        >>> table = {"uid": ["ann", "ann", "bob"], "item": ["a", "b", "b"], "region": ["n", "n", "s"]}
+        >>> cells = Breakdown([("n", None), (None, None)], labels=["n", "s"])
+        >>> columns, space = Columns("uid", "item", group="region"), Discrete(["a", "b"])
+        >>> result = MemoryEngine().people_cells(table, columns, space, cells)
+        >>> result["n", None].profiles.items.tolist(), result[None, None].users
+        ([0, 1], 2)
+        """
+        check_breakdown(columns, breakdown)
+        return self._people_cells(CountRequest(Source.of(source), columns, space, unknown, None), breakdown)
 
     def sample(
         self,
@@ -417,9 +430,8 @@ class Engine(ABC):
         space: Space,
         *,
         samples: int,
-        unknown: Unknown = "error",
-        users: int | None = None,
         randomness: Randomness | None = None,
+        **options: Unpack[Reading],
     ) -> Sampled:
         """Counts of ``samples`` items drawn from each user with replacement, exactly uniformly (private integers).
 
@@ -428,9 +440,8 @@ class Engine(ABC):
             columns: Which columns say who and what.
             space: The public space of items.
             samples: s, how many items are drawn from each user; those without records hold the default item.
-            unknown: What happens to missing or unknown items, as in ``space.encode``; drawn or not, they are refused.
-            users: n, if it is public beforehand: users without records count as holding the default item.
             randomness: The system's by default, never the engine's own.
+            **options: As of ``count``; missing and unknown items are refused whether they are drawn or not.
 
         >>> from barrow.engines import MemoryEngine
         >>> from barrow.spaces import Discrete
@@ -441,23 +452,14 @@ class Engine(ABC):
         """
         from barrow.engines.sampling import check_samples  # which takes long to load, and few sample
 
-        check_users(users)
-        samples = check_samples(samples)
-        return self._sample(CountRequest(Source.of(source), columns.plain, space, unknown, users), samples, randomness)
+        request = CountRequest.of(source, columns.plain, space, **options)
+        return self._sample(request, check_samples(samples), randomness)
 
     def check(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        *,
-        unknown: Unknown = "error",
-        users: int | None = None,
-        examples: int = 5,
+        self, source: Any, columns: Columns, space: Space, *, examples: int = 5, **options: Unpack[Reading]
     ) -> CheckReport:
         """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
-        check_users(users)
-        return self._check(CountRequest(Source.of(source), columns.plain, space, unknown, users), examples)
+        return self._check(CountRequest.of(source, columns.plain, space, **options), examples)
 
 
 def check_breakdown(columns: Columns, breakdown: Breakdown) -> None:
@@ -465,7 +467,7 @@ def check_breakdown(columns: Columns, breakdown: Breakdown) -> None:
     for what, column, request in (("group", columns.group, breakdown.labels), ("time", columns.time, breakdown.timed)):
         if request and column is None:
             raise ParameterError(
-                f"Cells are told apart by {what}, and no column says it.",
+                f"Cells are divided by {what}, but no such column is named.",
                 allowed=f"the name of the {what} column",
                 fix=f'Columns(…, {what}="{what}")',
             )
@@ -488,11 +490,5 @@ def engine_for(source: Any, **options: Any) -> Engine:
     own = {field.name for field in fields(maker)}
     if not own >= set(options):
         known = own.union(*({field.name for field in fields(ENGINES[kind])} for kind in ENGINES.own))
-        for wrong in sorted(set(options) - known):
-            close = nearest_name(wrong, known)
-            raise ParameterError(
-                f"{wrong!r} is no option of an engine.",
-                allowed=", ".join(sorted(known)),
-                fix=f"{close}=…" if close else "leave it out",
-            )
+        check_options("An engine", sorted(known), options)
     return maker(**{name: value for name, value in options.items() if name in own})

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.engines.counts import Counts, Integers, merged, user_count
+from barrow.engines.people import PeopleCounts, people_of
 from barrow.errors import ParameterError
 from barrow.promises.periods import Period
 
@@ -159,22 +160,30 @@ class Breakdown:
         return tuple(Layer(tuple(layer), self.zone) for layer in layers)
 
     def reports(self, layer: Layer, answer: Mapping[str, Integers]) -> Iterator[tuple[Cell, Counts]]:
-        """The counts of each asked cell of a layer, from columns ``g``, ``s``, ``item``, ``m`` and ``c``.
+        """The counts of each asked cell of a layer, from columns ``g``, ``s``, ``item``, ``m`` and ``c``."""
+        for cell, (item, size, count) in self._rows(layer, answer, "item", "m", "c"):
+            yield cell, merged(item, size, count, users=user_count(size, count))
 
-        Everybody is in one group, so the counts of all people are the sums over groups.
-        """
+    def people(self, layer: Layer, answer: Mapping[str, Integers]) -> Iterator[tuple[Cell, PeopleCounts]]:
+        """The people of each asked cell, from columns ``g``, ``s``, ``item`` and ``c``; ``who`` tells them apart."""
+        for cell, (who, item, count) in self._rows(layer, answer, "who", "item", "c"):
+            yield cell, people_of(who, item, count)
+
+    def _rows(
+        self, layer: Layer, answer: Mapping[str, Integers], *names: str
+    ) -> Iterator[tuple[Cell, tuple[Integers, ...]]]:
+        """The rows of each asked cell of a layer: everybody is in one group, so those of all people are all of them."""
         groups = max(1, len(self.labels))
         place = answer["s"] * groups + answer["g"]
         order = np.argsort(place, kind="stable")
         ends = np.searchsorted(place[order], np.arange(len(layer.spans) * groups + 1))
-        columns = [answer[name][order] for name in ("item", "m", "c")]
+        columns = [answer[name][order] for name in names]
         for slot, span in enumerate(layer.spans):
             for label, request in self.cells:
                 if request == span:
                     first = slot * groups + (0 if label is None else self.labels.index(label))
                     mine = slice(ends[first], ends[first + (groups if label is None else 1)])
-                    item, size, count = (column[mine] for column in columns)
-                    yield (label, span), merged(item, size, count, users=user_count(size, count))
+                    yield (label, span), tuple(column[mine] for column in columns)
 
 
 def periods_of(span: Span) -> tuple[Period, ...]:

@@ -295,10 +295,10 @@ class CheckReport:
         if self.bad_weights:
             return "Not usable: every weight must be a whole number. Correct or remove the rows with another weight."
         if 2 * self.lost_items > self.rows:
-            return "Not usable: most records are lost, so the columns, the units or the space are not the right ones."
+            return "Not usable: most records are lost, so the columns, the units or the space are wrong."
         if self.lost_items and not self.lost_is_fine:
             return f"Not usable as it is: correct these rows, or {OUTSIDE_TEXT}."
-        return f"Not usable: the public number of users is {self.declared}, but the records are of {self.users}."
+        return f"Not usable: the public number of users is {self.declared}, the records have {self.users}."
 
 
 OUTSIDE_TEXT = "write outside = 'elsewhere', 'nearest' or 'default' under [data] (Python: read(…, outside=…))"
@@ -308,7 +308,7 @@ refuse_null_users = partial(DataError, "Some records have no user.", allowed="a 
 refuse_lost_items = partial(
     DataError,
     "Some records are missing or are not items of the public space.",
-    allowed="records that the space knows",
+    allowed="records that are items of the space",
     fix=f"{_SHOWN}; or {OUTSIDE_TEXT}",
 )
 refuse_empty = partial(DataError, "The source holds no records.", allowed="at least one record", fix="check the source")
@@ -326,7 +326,7 @@ refuse_changed = partial(
 )
 refuse_weights = partial(
     DataError,
-    "Some records have a weight that is no count.",
+    "Some records have a weight that is not a whole number.",
     allowed="whole numbers from 0 to 2^31 in the weight column",
     fix=_SHOWN,
 )
@@ -376,13 +376,13 @@ refuse_stopped = partial(
     DataError,
     "The Spark session has ended.",
     allowed="a session that runs until the records are read",
-    fix="start one and make the DataFrame again; nothing was paid and nothing is left behind",
+    fix="start one and make the DataFrame again; nothing was spent and nothing is left behind",
 )
 refuse_gone = partial(
     DataError,
     "The connection to the server was lost.",
     allowed="a server that stays until the records are read",
-    fix="try again; nothing was paid and nothing is left behind",
+    fix="try again; nothing was spent and nothing is left behind",
 )
 
 

@@ -31,6 +31,7 @@ from barrow.engines.numbers import days_of, to_micros, to_number
 from barrow.engines.people import PeopleCounts, people_of
 from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
+from barrow.engines.zones import local_micros
 from barrow.errors import DataError, ParameterError
 from barrow.noise import RandomSource as Randomness
 from barrow.numerics import MOST_ROWS, MOST_WEIGHT
@@ -140,8 +141,15 @@ class MemoryEngine(Engine):
             raise refuse_lost_items()
         return who, items, weights, slots, groups
 
+    def _people_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, PeopleCounts]:
+        result: dict[Cell, PeopleCounts] = {}
+        for layer in breakdown.layers:
+            who, items, weights, slots, groups = self._placed(request, breakdown, layer)
+            result |= breakdown.people(layer, {"who": who, "item": items, "c": weights, "g": groups, "s": slots})
+        return {cell: result[cell] for cell in breakdown.cells}
+
     def _people(self, request: CountRequest) -> PeopleCounts:
-        return people_of(*self._records(request), request.space.default_item, request.unknown)
+        return people_of(*self._records(request))
 
     def _sample(self, request: CountRequest, samples: int, randomness: Randomness | None) -> Sampled:
         who, items, weights = self._records(request)
@@ -270,7 +278,7 @@ def _weights(table: Mapping[str, Column], columns: Columns) -> Ids:
 def encoded(table: Mapping[str, Column], columns: Columns, space: Space, unknown: Unknown) -> Ids:
     """Ids of all records by the space itself, -1 where an item is lost."""
     groups = flat_groups(columns, space)
-    ids = [_encode_part(table, *group, unknown) for group in groups]
+    ids = [_encode_part(table, *group, unknown, columns.zone) for group in groups]
     lost = np.any([x < 0 for x in ids], axis=0)
     items = np.zeros(len(lost), dtype=np.int64)
     for (part, _, _), part_ids in zip(groups, ids, strict=True):
@@ -279,19 +287,23 @@ def encoded(table: Mapping[str, Column], columns: Columns, space: Space, unknown
 
 
 def _encode_part(
-    table: Mapping[str, Column], space: Space, group: tuple[str, ...], reads: Reads, unknown: Unknown
+    table: Mapping[str, Column],
+    space: Space,
+    group: tuple[str, ...],
+    reads: Reads,
+    unknown: Unknown,
+    zone: str | None,
 ) -> Ids:
     """Ids of one part as the space encodes them; -1 where a record is lost."""
-    use = reads.moments
-    if use is not None and _is_time(table[group[0]]):
-        micros = to_micros(table[group[0]])
+    use, column = reads.moments, table[group[0]]
+    if use is not None and (_is_time(column) or column.dtype.kind in "OUT"):
+        micros = to_micros(column) if zone is None else local_micros(column, zone)
         records: Any = use.labels(micros) if use.names else use.numbers(micros)
-    elif use is not None and use.names and table[group[0]].dtype.kind in "OUT":
-        moments = use.labels(to_micros(table[group[0]]))
-        records = [label if moment is None else moment for label, moment in zip(table[group[0]], moments, strict=True)]
-    elif use is not None and table[group[0]].dtype.kind in "OUT":
-        numbers = _numbers(table[group[0]])
-        records = np.where(np.isnan(numbers), use.numbers(to_micros(table[group[0]])), numbers)
+        if not _is_time(column) and use.names:
+            records = [label if moment is None else moment for label, moment in zip(column, records, strict=True)]
+        elif not _is_time(column):
+            numbers = _numbers(column)
+            records = np.where(np.isnan(numbers), records, numbers)
     elif reads.numbers:
         values = np.stack([_numbers(table[name]) for name in group], axis=1)
         records = values if len(group) > 1 else values[:, 0]

@@ -17,7 +17,6 @@ from barrow.engines.counts import (
     check_users,
     known_items,
     merged,
-    refuse_empty,
     refuse_more_users,
     refuse_states,
     refuse_too_many,
@@ -68,32 +67,35 @@ class PeopleCounts(Counts):
         return "<PeopleCounts: private integers>"
 
 
-def people_of(who: Integers, items: Integers, counts: Integers, default_item: int, unknown: Unknown) -> PeopleCounts:
-    """From the number of each row's person, its item or what stands in place of one, and how often it occurs."""
-    if not len(who):
-        raise refuse_empty()
-    refuse_states(items)
+def people_of(who: Integers, items: Integers, counts: Integers) -> PeopleCounts:
+    """From the number of each row's person, its item and how often it occurs; an item may come in several rows."""
     if total(counts) > MOST_RECORDS:
         raise refuse_too_many()
-    held = known_items(items, default_item, unknown)
-    order = np.lexsort((held, who))
-    who, held, counts = who[order], held[order], counts[order]
-    first = np.append(True, (np.diff(who) != 0) | (np.diff(held) != 0))  # an item that stands for lost ones may repeat
+    order = np.lexsort((items, who))
+    who, items, counts = who[order], items[order], counts[order]
+    first = np.append(True, (np.diff(who) != 0) | (np.diff(items) != 0))[: len(who)]
     begins = np.flatnonzero(first)
-    often, who, held = np.add.reduceat(counts, begins), who[begins], held[begins]
-    starts = np.flatnonzero(np.append(True, np.diff(who) != 0)).astype(np.int64)
-    return PeopleCounts(Profiles(starts, held.astype(np.int64), often.astype(np.int64)))
+    often = np.add.reduceat(counts, begins) if len(begins) else counts
+    who, items = who[begins], items[begins]
+    starts = np.flatnonzero(np.append(True, np.diff(who) != 0)[: len(who)]).astype(np.int64)
+    return PeopleCounts(Profiles(starts, items.astype(np.int64), often.astype(np.int64)))
 
 
-def people_from_pieces(
-    pieces: Iterable[Mapping[str, np.ndarray[Any, np.dtype[Any]]]], default_item: int, unknown: Unknown
-) -> PeopleCounts:
-    """From rows (fresh, item, c) that come user by user: ``fresh`` is 1 where the next user begins."""
-    columns: dict[str, list[Integers]] = {"fresh": [], "item": [], "c": []}
+def known_people(answer: Mapping[str, Integers], default_item: int, unknown: Unknown) -> dict[str, Integers]:
+    """Rows with items, or the refusal of what stands in place of one."""
+    refuse_states(answer["item"])
+    return {**answer, "item": known_items(answer["item"], default_item, unknown)}
+
+
+def rows_of_pieces(pieces: Iterable[Mapping[str, np.ndarray[Any, np.dtype[Any]]]]) -> dict[str, Integers]:
+    """The columns of rows (fresh, item, c, g, s) that come user by user; ``who`` counts where ``fresh`` is 1.
+
+    A person's rows of another cell count as another person's.
+    """
+    columns: dict[str, list[Integers]] = {name: [np.zeros(0, dtype=np.int64)] for name in ("fresh", "item", "c")}
     for piece in pieces:
-        for name, parts in columns.items():
-            parts.append(piece[name].astype(np.int64))
-    if not columns["item"]:
-        raise refuse_empty()
-    fresh, items, counts = (np.concatenate(parts) for parts in columns.values())
-    return people_of(np.cumsum(fresh == 1), items, counts, default_item, unknown)
+        for name, column in piece.items():
+            columns.setdefault(name, []).append(column.astype(np.int64))
+    rows = {name: np.concatenate(parts) for name, parts in columns.items()}
+    nowhere = np.zeros(len(rows["item"]), dtype=np.int64)
+    return {"g": nowhere, "s": nowhere, **rows, "who": np.cumsum(rows["fresh"] == 1).astype(np.int64)}

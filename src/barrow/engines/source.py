@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qs, unquote
 
 from barrow.engines.addresses import spark_address, without_secrets
-from barrow.errors import ParameterError, nearest_name, plain_file
+from barrow.errors import ParameterError, nearest_name, one_of, plain_file
 from barrow.registry import Registry, declared
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _UNCHECKED = (
 
 _COUNTED = (
     "The records were counted by the curator's own engine, with the SELECT that barrow wrote (its digest stands beside "
-    "the source): that this SELECT ran on the records and that nobody changed its rows was not checked."
+    "the source): barrow cannot check that this SELECT ran on the records and that its rows are unchanged."
 )
 
 
@@ -103,10 +103,7 @@ class Source:
             )
         if self.kind == "sql" and not self.sql:
             raise ParameterError("The query is empty.", allowed="an SQL query", fix='sql="SELECT … FROM …"')
-        if self.encoding not in ("utf-8", "latin-1"):
-            raise ParameterError(
-                f"encoding is {self.encoding!r}.", allowed="'utf-8' or 'latin-1'", fix="encoding='latin-1'"
-            )
+        one_of(self.encoding, "encoding", ("utf-8", "latin-1"))
         if self.version is not None and (not isinstance(self.version, str) or not self.version):
             raise ParameterError(f"version is {self.version!r}.", allowed="a text", fix='version="2026-10"')
 

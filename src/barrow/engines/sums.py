@@ -8,8 +8,9 @@ measures, and what a change of one person's records costs at any promise is what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,11 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.engines.breakdown import Breakdown, Cell, Layer
 from barrow.engines.counts import Counts, Integers, check_users, refuse_changed, refuse_heavy, refuse_more_users
 from barrow.numerics import MOST_HELD, SUM_BITS, record_mass
+from barrow.numerics.limits import LIMBS, Limbs, added, carried, limbs_of, placed, sum_of, whole_numbers
 
-Whole = NDArray[np.object_]
-"""Python's integers, which have no limit."""
 _MASS = 1 << SUM_BITS
 _MOST_LEFT = MOST_HELD**2 // 4 + MOST_HELD
 """What is left of a person's mass is no more: m (2^32 - m) and a remainder below m."""
-_HALF = 31
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,7 +32,7 @@ class ItemSums:
 
     Args:
         items: Ids of the space's items, ascending.
-        values: The steps on each.
+        values: The steps on each, as whole numbers or as limbs.
         users: The number of people.
 
     >>> sums = ItemSums.of(Counts([0, 1], [2, 2], [1, 1], users=1))
@@ -42,28 +41,32 @@ class ItemSums:
     """
 
     items: Integers
-    values: Whole
+    steps: Limbs
     users: int
 
-    def __init__(self, items: ArrayLike, values: ArrayLike, *, users: int) -> None:
-        ids, steps = np.array(items, dtype=np.int64), np.array(values, dtype=object)
+    def __init__(self, items: ArrayLike, values: Iterable[int] | Limbs, *, users: int) -> None:
+        ids, steps = np.array(items, dtype=np.int64), limbs_of(values)
         for array in (ids, steps):
             array.setflags(write=False)
         object.__setattr__(self, "items", ids)
-        object.__setattr__(self, "values", steps)
+        object.__setattr__(self, "steps", steps)
         object.__setattr__(self, "users", int(users))
-        good = ids.shape == steps.shape and ids.ndim == 1 and self.users >= 0
-        good = good and bool((ids[:1] >= 0).all() and (np.diff(ids) > 0).all() and all(x > 0 for x in steps.tolist()))
-        everything = sum(steps.tolist())
-        if not good or not self.users * (_MASS - _MOST_LEFT) <= everything <= self.users * _MASS:
+        good = ids.shape == steps.shape[1:] and self.users >= 0
+        good = good and bool((ids[:1] >= 0).all() and (np.diff(ids) > 0).all() and steps.any(axis=0).all())
+        if not good or not self.users * (_MASS - _MOST_LEFT) <= sum_of(steps) <= self.users * _MASS:
             raise refuse_changed()
+
+    @cached_property
+    def values(self) -> NDArray[np.object_]:
+        """The steps as Python's integers, which have no limit."""
+        return whole_numbers(self.steps)
 
     def __repr__(self) -> str:
         return "<ItemSums: private integers>"
 
     def __eq__(self, other: object) -> bool:
         same = isinstance(other, ItemSums) and self.users == other.users and np.array_equal(self.items, other.items)
-        return same and isinstance(other, ItemSums) and bool((self.values == other.values).all())
+        return same and isinstance(other, ItemSums) and np.array_equal(self.steps, other.steps)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -73,18 +76,13 @@ class ItemSums:
         if counts.sizes.size and int(counts.sizes.max()) > MOST_HELD:
             raise refuse_heavy()
         sizes, where = np.unique(counts.sizes, return_inverse=True)
-        masses = [record_mass(int(m)) for m in sizes]
+        masses = limbs_of(record_mass(int(m)) for m in sizes)[:4, where]
         starts = np.flatnonzero(np.append(True, np.diff(counts.items) != 0)) if counts.items.size else counts.items
-        sums: Whole = np.zeros(len(starts), dtype=object)
-        # Limbs of 31 bits: a product is below 2^62 and is added up in two halves of 31 bits.
-        for shift in range(0, SUM_BITS + 1, _HALF):
-            limb = np.array([(mass >> shift) & (2**_HALF - 1) for mass in masses], dtype=np.int64)[where]
-            for more, part in ((0, counts.counts & (2**_HALF - 1)), (_HALF, counts.counts >> _HALF)):
-                product = limb * part
-                for up, half in ((0, product & (2**_HALF - 1)), (_HALF, product >> _HALF)):
-                    added = np.add.reduceat(half, starts) if len(starts) else half
-                    sums = sums + np.array([int(x) << (shift + more + up) for x in added.tolist()], dtype=object)
-        return cls(counts.items[starts], sums, users=counts.users)
+        sums = np.zeros((LIMBS, len(counts.items)), dtype=np.int64)
+        # A product of two limbs is below 2^60; no more than three are added up before they are carried.
+        for i, more in enumerate(placed([(0, counts.counts)], len(counts.counts))[:3]):
+            sums[i : i + 4] += masses * more
+        return cls(counts.items[starts], added(carried(sums), starts), users=counts.users)
 
     def with_users(self, users: int, default_item: int) -> ItemSums:
         """The same with the public number of people: all that is left of their mass lies on the default item.
@@ -96,20 +94,19 @@ class ItemSums:
         check_users(users)
         if users < self.users:
             raise refuse_more_users()
-        held = dict(zip(self.items.tolist(), self.values.tolist(), strict=True))
-        others = sum(held.values()) - held.pop(default_item, 0)
-        if users * _MASS - others:
-            held[default_item] = users * _MASS - others
-        items = sorted(held)
-        return ItemSums(items, [held[x] for x in items], users=users)
+        left = users * _MASS - sum_of(self.steps)
+        if not left:
+            return ItemSums(self.items, self.steps, users=users)
+        more = np.append(self.items, default_item)
+        return joined(more, np.hstack([self.steps, limbs_of([left])]), users=users)
 
 
-def joined(items: Integers, values: Whole, *, users: int) -> ItemSums:
+def joined(items: Integers, values: Limbs, *, users: int) -> ItemSums:
     """Sums in canonical order, those of one item added up."""
     order = np.argsort(items, kind="stable")
-    items, values = items[order], values[order]
+    items, values = items[order], values[:, order]
     starts = np.flatnonzero(np.append(True, np.diff(items) != 0)) if items.size else items
-    return ItemSums(items[starts], np.add.reduceat(values, starts) if len(starts) else values, users=users)
+    return ItemSums(items[starts], added(values, starts), users=users)
 
 
 def sums_of_cells(breakdown: Breakdown, layer: Layer, answer: Mapping[str, Any]) -> Iterator[tuple[Cell, ItemSums]]:
@@ -118,11 +115,11 @@ def sums_of_cells(breakdown: Breakdown, layer: Layer, answer: Mapping[str, Any])
     place = answer["s"] * groups + answer["g"]
     order = np.argsort(place, kind="stable")
     ends = np.searchsorted(place[order], np.arange(len(layer.spans) * groups + 1))
-    items, values = answer["item"][order], answer["value"][order]
+    items, values = answer["item"][order], answer["value"][:, order]
     for slot, span in enumerate(layer.spans):
         for label, request in breakdown.cells:
             if request == span:
                 first = slot * groups + (0 if label is None else breakdown.labels.index(label))
                 last = first + (groups if label is None else 1)
                 mine, people = slice(ends[first], ends[last]), answer["people"][first:last]
-                yield (label, span), joined(items[mine], values[mine], users=int(people.sum()))
+                yield (label, span), joined(items[mine], values[:, mine], users=int(people.sum()))

@@ -133,7 +133,7 @@ def _put(result: dict[str, Any], key: str, table: PublicTable, file: Path) -> No
             result[partner] = list(table.names)
         elif partner is not None and not table.names and not {partner, "labels", "nodes"} & set(result):
             raise ParameterError(
-                f"{str(file)!r} holds numbers and no names.",
+                f"{str(file)!r} holds numbers but no names.",
                 allowed=f"a {partner} file with one name for each row, or a table with a column of names",
                 fix=f'{partner} = "names.txt"',
             )
@@ -330,7 +330,7 @@ def _parquet(file: Path, what: str) -> PublicTable:
         if isinstance(first, str):
             names += [str(value) for value in column]
         elif isinstance(first, list | tuple | np.ndarray):
-            numbers.append(_stacked(column, file))
+            numbers.append(_stacked(np.asarray(column), file))
         elif column.dtype.kind in "fiub":
             filled = np.ma.filled(np.ma.asarray(column).astype(np.float64), np.nan)
             numbers.append(np.asarray(filled, dtype=np.float64)[:, None])

@@ -6,18 +6,15 @@ payment moves the anchor on. A process that dies in between leaves an anchor tha
 
 from __future__ import annotations
 
-import os
 import re
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from barrow.errors import plain_file
 from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, MissingLedgerError
-from barrow.ledger.sqlite import sync_folder
 from barrow.ledger.state import LedgerState
-from barrow.ledger.store import ChainHead
+from barrow.ledger.store import ChainHead, write_durably
 
 VARIABLE = "BARROW_LEDGER_ANCHOR"
 """The environment variable that names the anchor where nothing else does."""
@@ -60,17 +57,9 @@ class Anchor:
 
     def write(self, path: Path) -> None:
         """Put this anchor into the file ``path``, whole and durable, in place of an older one of the same ledger."""
-        draft = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.new")
         try:
-            with draft.open("x", encoding="utf-8") as file:
-                file.write(self.line)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, path)
-            sync_folder(path.parent)
+            write_durably(path, self.line.encode())
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink()
             raise LedgerIOError(
                 f"The anchor {str(path)!r} could not be written ({error.strerror}). What was paid stays paid.",
                 allowed="a folder that you may write to, on another disk than the ledger",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from barrow.errors import ParameterError, plain_table, reading
+from barrow.errors import ParameterError, one_of, plain_table, reading
 from barrow.ledger.digits import show
 from barrow.ledger.names import visible_name
 from barrow.ledger.promises import PromiseLimit, Promises, promises_from_json
@@ -94,7 +94,8 @@ class SpaceRef:
             it is not known, or if that way is not 1-Lipschitz up to 2 rho: then every move counts as the largest.
         filtered: Whether a release sees only some of a person's records: then every share counts as all of them.
         no_records: h, how far "no records" is from every item, as a share of the diameter; 1 where nobody knows.
-        group: How far another hidden group of records is, as a share of the diameter; None where nobody knows.
+        group: How far another hidden group of records is, as a share of the diameter; 0 where groups are not read,
+            None where nobody knows.
         alike: Digests of spaces in whose budgets the alpha of a release about this one counts as it is; not written
             down. See :meth:`of`.
 
@@ -132,7 +133,11 @@ class SpaceRef:
         object.__setattr__(self, "snapping", None if snapping is None else exact(snapping, "snapping"))
         object.__setattr__(self, "filtered", bool(filtered))
         object.__setattr__(self, "no_records", share_of(no_records, "no_records"))
-        object.__setattr__(self, "group", None if group is None else share_of(group, "group"))
+        object.__setattr__(
+            self,
+            "group",
+            None if group is None else share_of(group, "group") if group != "0" and group else Fraction(0),
+        )
         if self.diameter <= 0 or (self.snapping is not None and self.snapping < 0):
             raise ParameterError(
                 f"The diameter is {diameter} and the snapping {snapping}.",
@@ -142,9 +147,14 @@ class SpaceRef:
 
     @classmethod
     def of(
-        cls, space: Space | SpaceRef, records: RecordMap = RecordMap.CONTRACTION, number: str | None = None
+        cls,
+        space: Space | SpaceRef,
+        records: RecordMap = RecordMap.CONTRACTION,
+        number: str | None = None,
+        *,
+        ungrouped: bool = False,
     ) -> SpaceRef:
-        """The reference to ``space``, whose items ``records`` become.
+        """The reference to ``space``, whose items ``records`` become; ``ungrouped`` where hidden groups are not read.
 
         Where each person's records became one ``number``, distances are between numbers and not between records: the
         metric is another one, so that promises about records pay the worst case, and those about the number theirs.
@@ -171,7 +181,7 @@ class SpaceRef:
             return digest if number is None else digest_of({"space": digest, "number": number})
 
         metric = space.metric_name if number is None else f"{space.metric_name}, {number}"
-        group = space.geometry.group_distance
+        group = Fraction(0) if ungrouped else space.geometry.group_distance
         built = cls(space.kind, named(space.digest), diameter, space.unit, metric, rho, filtered, apart, group)
         if space.size is not None:
             both = (space.records_space, with_no_records(space.records_space))
@@ -332,10 +342,7 @@ class Budget:
                 fix="omit user_level",
             )
         object.__setattr__(self, "composition", composition)
-        if composition not in ("additive", "quadrature"):
-            raise ParameterError(
-                f"composition is {composition!r}.", allowed="'additive' or 'quadrature'", fix="composition='additive'"
-            )
+        one_of(composition, "composition", ("additive", "quadrature"))
         if (composition == "quadrature" and not (limit.symbol == "alpha" or self.promised)) or (
             composition == "quadrature" and not limit.delta > 0
         ):

@@ -25,18 +25,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
-from typing import Protocol
+from typing import NotRequired, Protocol, TypedDict, Unpack
 
 from barrow import accounting
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, check_options, reading
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef, amounts_sum
 from barrow.ledger.cells import Groups, Paid, cells_of, tally, worst_atom
 from barrow.ledger.errors import NotCoveredError
 from barrow.ledger.promises import Price, Promises, cost_of, exposure_at
 from barrow.ledger.quadrature import square_of
 from barrow.numerics import Exact, exact
-from barrow.promises import Definition, Event, Guarantee, UserLevel, to_bounded, to_model_of
+from barrow.promises import Definition, Event, Guarantee, UserLevel, event_from_json, to_bounded, to_model_of
 from barrow.promises.periods import Window
+from barrow.spaces.space import Space
 
 PROMISES = "promises"
 """The account that a charge to a budget of promises names."""
@@ -138,25 +139,37 @@ def composer_named(name: str) -> Composer:
     return COMPOSERS[name]()
 
 
-def charge_for(
-    budget: Budget,
-    event: Event,
-    guarantee: Guarantee,
-    *,
-    space: SpaceRef,
-    dataset: str,
-    users: int,
-    items: int | None = None,
-    charges: Sequence[Exact] | Price | None = None,
-    reads: Window | None = None,
-    groups: Mapping[str, Sequence[str]] | None = None,
-) -> Charge:
-    """Who pays for a release with ``guarantee``, and how much.
+class ReleaseFacts(TypedDict):
+    """What a ledger is told about a release, to say what it costs.
 
-    ``charges`` are the epsilons at the promises of the budget, where the caller knows them better than
-    :func:`barrow.ledger.promises.cost_of` does; never for a release that reads a window.
+    ``event`` is what the mechanism will do, ``guarantee`` what an accountant says about it, ``space`` what the
+    guarantee is about, ``dataset`` and ``users`` whom; ``items`` is m, for which a bounded guarantee was computed;
+    ``charges`` are the epsilons at the promises of the budget, rounded up, where the caller knows them better than
+    :func:`barrow.ledger.promises.cost_of` does, never for a release that reads a window; ``reads`` is the window of
+    periods that it reads (all records by default), ``groups`` the groups of people that it is about, by grouping
+    (everybody where one is not named).
     """
-    about = groups_of(budget, groups)
+
+    event: Event | Mapping[str, object]
+    guarantee: Guarantee
+    space: Space | SpaceRef
+    dataset: str
+    users: int
+    items: NotRequired[int | None]
+    charges: NotRequired[Sequence[Exact] | Price | None]
+    reads: NotRequired[Window | None]
+    groups: NotRequired[Mapping[str, Sequence[str]] | None]
+
+
+def charge_for(budget: Budget, **release: Unpack[ReleaseFacts]) -> Charge:
+    """Who pays for a release, and how much."""
+    check_options("A release", ReleaseFacts.__annotations__, release)
+    with reading("The release", allowed="event, guarantee, space, dataset and users", fix="name each of them"):
+        told, guarantee, space = release["event"], release["guarantee"], SpaceRef.of(release["space"])
+        dataset, users = release["dataset"], release["users"]
+    event = event_from_json(told.to_json() if isinstance(told, Event) else told)
+    charges, reads = release.get("charges"), release.get("reads")
+    about = groups_of(budget, release.get("groups"))
     _check_calendar(budget, reads)
     if dataset != budget.dataset or not (users == budget.users or _are_the_people(users, budget, about)):
         raise NotCoveredError(
@@ -167,7 +180,7 @@ def charge_for(
         )
     definition = guarantee.definition
     if definition.bounded and definition.distance != "item":
-        _check_items(budget, items)
+        _check_items(budget, release.get("items"))
     if budget.promised is not None:
         paid = _promised(budget, budget.promised, event, guarantee, space, charges, reads)
         return replace(paid, reads=reads, groups=about)
@@ -186,13 +199,14 @@ def charge_for(
             reason = error.problem
     elif reads is not None:
         reason = (
-            f"The release is about the records of {reads.text}, and alpha is about all records of a person: one of "
-            "many may be all that stands there. Promises with a scope, such as in any month, are kept by periods."
+            f"The release is about the records of {reads.text}, but alpha is about all records of a person, and one "
+            f"record of many may be the only one there. Promises with a scope, such as in any month, are kept by "
+            f"periods."
         )
     elif space.filtered:
         reason = (
-            "The release sees only the records that its query selects, and alpha is about all records of a person: "
-            "one of many may be all that is selected."
+            "The release sees only the records that its query selects, but alpha is about all records of a person, "
+            "and one record of many may be the only one selected."
         )
     else:
         reason = f"The release is about the {space}, the budget about the {budget.space}."

@@ -25,6 +25,7 @@ KINDS: dict[str, dict[str, object]] = {
     },
     "frozen": {"why": str, "by": str, "signer": str, "signature": str},
     "unfrozen": {"freeze": int, "by": str, "signer": str, "signature": str},
+    "approvers": {"approval": dict[str, object], "by": str, "signer": str, "signature": str},
 }  # fmt: skip
 """The fields of the records about approval, beside those of all."""
 
@@ -61,24 +62,29 @@ class Consent:
     Attributes:
         ledger: The ledger's name, which every signature names.
         quorum: Who approves, and how many must.
-        given: The approvals, by proposal and approver.
+        since: The hash of the record that made them the approvers.
+        given: The approvals of the present approvers, by proposal and approver.
         used: Releases that were paid for, by proposal and digest: an approval pays for each of its releases once.
+        paid: The approvals that let a record pay, by its number.
         freeze: What stopped all releases, if they are stopped.
         lifting: Who has signed that they may go on.
+        changing: Who has signed which other list of approvers.
     """
 
     ledger: str
     quorum: Quorum
+    since: str
     given: Mapping[tuple[str, str], Approval] = field(default_factory=dict)
     used: frozenset[tuple[str, str]] = frozenset()
+    paid: Mapping[int, tuple[Approval, ...]] = field(default_factory=dict)
     freeze: Freeze | None = None
     lifting: frozenset[str] = frozenset()
+    changing: Mapping[Quorum, frozenset[str]] = field(default_factory=dict)
 
     def after(self, record: _Told, before: str) -> Consent:
         """With one more record about approval; ``before`` is the hash before it."""
-        return {"approved": self._approved, "frozen": self._frozen, "unfrozen": self._unfrozen}[record.kind](
-            record, before
-        )
+        kinds = {"approved": self._approved, "frozen": self._frozen, "unfrozen": self._unfrozen}
+        return {**kinds, "approvers": self._changed}[record.kind](record, before)
 
     def _approved(self, record: _Told, before: str) -> Consent:
         try:
@@ -106,6 +112,25 @@ class Consent:
         self._check(record, unfreeze_message(self.ledger, freeze))
         lifting = self.lifting | {by}
         return replace(self, freeze=None if len(lifting) >= self.quorum.need else freeze, lifting=lifting)
+
+    def _changed(self, record: _Told, before: str) -> Consent:
+        """One more signature under another list of approvers, who approve once as many have signed as a release needs.
+
+        Approvals of those who go, and what was signed to lift a freeze, count no more.
+        """
+        by = str(record.data["by"])
+        try:
+            new = Quorum.from_json(msgspec.convert(record.data["approval"], dict[str, object]))
+        except (msgspec.ValidationError, ValueError, ParameterError):
+            raise CorruptLedgerError.at(record.seq, "its approvers cannot be read") from None
+        signed = self.changing.get(new, frozenset())
+        if new == self.quorum or by in signed:
+            raise CorruptLedgerError.at(record.seq, "it changes no approvers, or counts twice")
+        self._check(record, approvers_message(self.ledger, self.since, new))
+        if len(signed) + 1 < self.quorum.need:
+            return replace(self, changing={**self.changing, new: signed | {by}})
+        stay = {key: one for key, one in self.given.items() if new.holds(one.wire.by, one.public)}
+        return replace(self, quorum=new, since=record.hash, given=stay, changing={}, lifting=frozenset())
 
     def _check(self, record: _Told, message: bytes) -> None:
         try:
@@ -150,21 +175,16 @@ class Consent:
                 "Nothing was released.",
                 allowed=f"nothing until {self.quorum.words} have lifted it ({len(self.lifting)} of {need} so far)",
                 fix=f"barrow ledger unfreeze --by {self.quorum.approvers[0].name} --key FILE; then the same command "
-                "again, which pays for nothing twice",
+                f"again, which spends nothing twice",
             )
 
     def spent(self, record: _Told, digest: str) -> Consent:
         """After a payment that names its proposal; corrupt where that did not allow it."""
-        proposal = record.data.get("approved")
-        allowed = (
-            self.freeze is None
-            and isinstance(proposal, str)
-            and (proposal, digest) not in self.used
-            and len(self.approvers_of(proposal, digest, record.when)) >= self.quorum.need
-        )
-        if not allowed:
+        proposal = str(record.data.get("approved"))
+        approvals = self.approvers_of(proposal, digest, record.when)
+        if self.freeze is not None or (proposal, digest) in self.used or len(approvals) < self.quorum.need:
             raise CorruptLedgerError.at(record.seq, "it was paid without the approval that this ledger asks for")
-        return replace(self, used=self.used | {(str(proposal), digest)})
+        return replace(self, used=self.used | {(proposal, digest)}, paid={**self.paid, record.seq: approvals})
 
     def _refusal(self, digest: str, when: str) -> NotApprovedError:
         named = [(key, a) for key, a in sorted(self.given.items()) if any(r.digest == digest for r in a.wire.releases)]
@@ -180,20 +200,22 @@ class Consent:
         else:
             state = "nobody has approved this release; an approval of another plan, question or period does not count"
         return NotApprovedError(
-            f"This ledger pays only for what {self.quorum.words} have approved: {state}. Nothing was drawn or spent.",
-            allowed="the very releases of a proposal that enough approvers have signed",
+            f"This ledger accepts only releases that {self.quorum.words} have approved: {state}. Nothing was spent.",
+            allowed="exactly the releases of a proposal that enough approvers have signed",
             fix="barrow propose, then barrow approve proposal --by NAME --key FILE, then barrow ledger accept",
         )
 
     def sentences(self) -> list[str]:
         """Approval in words."""
         many = f"{len(self.given)} approval{'' if len(self.given) == 1 else 's'} so far"
-        texts = [f"Pays only for what {self.quorum.words} have approved; {many}."]
+        texts = [f"Accepts only releases that {self.quorum.words} have approved; {many}."]
         if self.freeze is not None:
             texts.append(
                 f"FROZEN by {self.freeze.by} on {self.freeze.when[:10]}: “{self.freeze.why}” "
                 f"({len(self.lifting)} of {self.quorum.need} have lifted it)"
             )
+        for new, signed in self.changing.items():
+            texts.append(f"{', '.join(sorted(signed))} would have {new.words} approve ({self.quorum.need} must sign).")
         return texts
 
 
@@ -205,6 +227,11 @@ def freeze_message(ledger: str, before: str, why: str) -> bytes:
 def unfreeze_message(ledger: str, freeze: Freeze) -> bytes:
     """What an approver signs to let releases go on after one freeze, and no other."""
     return b"barrow unfreeze 1\n" + canonical({"ledger": ledger, "freeze": freeze.hash}).encode()
+
+
+def approvers_message(ledger: str, since: str, new: Quorum) -> bytes:
+    """What an approver signs to have others approve: while the present ones do, and never again."""
+    return b"barrow approvers 1\n" + canonical({"ledger": ledger, "since": since, "approval": new.to_json()}).encode()
 
 
 def signed_fields(approver: Approver, key: SigningKey, message: bytes) -> dict[str, object]:

@@ -32,7 +32,7 @@ class OverBudgetError(LedgerError):
 
     >>> error = OverBudgetError.of(Amount(200, 0), Amount(129, "1e-9"), symbol="alpha", whose="'visits'")
     >>> print(error)
-    This release does not fit the budget of 'visits'. Nothing was drawn or spent.
+    This release does not fit the budget of 'visits'. Nothing was spent.
       Requested   alpha 200, delta 0
       Remaining   alpha 129, delta 1e-9
       Difference  alpha 71, delta 0
@@ -51,7 +51,7 @@ class OverBudgetError(LedgerError):
     ) -> OverBudgetError:
         """The error for ``requested`` when only ``remaining`` is left; ``later`` says when it renews."""
         difference = requested.less(remaining)
-        lines = [f"This release does not fit the budget of {whose}. Nothing was drawn or spent."]
+        lines = [f"This release does not fit the budget of {whose}. Nothing was spent."]
         for name, amount in (("Requested", requested), ("Remaining", remaining), ("Difference", difference)):
             lines.append(f"  {name:<11} {show_amount(amount, symbol)}")
         fits = []
@@ -59,7 +59,7 @@ class OverBudgetError(LedgerError):
             fits.append(f"{symbol}={typed_down(remaining.loss)}" if remaining.loss else "")
         if difference.delta:
             fits.append(f"delta={typed_down(remaining.delta)}")
-        fix = f"{' with '.join(fits)} fits" if all(fits) else "nothing fits any more: this budget is spent"
+        fix = f"{' with '.join(fits)} fits" if all(fits) else "nothing: this budget is spent"
         most = f"{symbol} at most {typed_down(remaining.loss)}, delta at most {typed_down(remaining.delta)}"
         error = cls(
             "\n".join(lines),
@@ -83,12 +83,12 @@ class OverBudgetError(LedgerError):
 
         >>> row = ("all data by 300 m", Amount("0.62", 0), Amount(1, 0), Amount("0.5", 0))
         >>> print(OverBudgetError.of_promises([row], whose="'visits'"))
-        This release does not fit the promises of 'visits'. Nothing was drawn or spent.
+        This release does not fit the promises of 'visits'. Nothing was spent.
           all data by 300 m: ε 0.62 of 1 used, this needs 0.5
           allowed: ε at most 0.38 there
           fix:     0.76 of what it asks for fits
         """
-        lines = [f"This release does not fit the promises of {whose}. Nothing was drawn or spent."]
+        lines = [f"This release does not fit the promises of {whose}. Nothing was spent."]
         over = [row for row in rows if not (row[1] + row[3]).fits(row[2])]
         short = [row for row in over if row[1].loss + row[3].loss > row[2].loss]
         for text, used, limit, needed in short:
@@ -109,7 +109,7 @@ class OverBudgetError(LedgerError):
             allowed=f"{symbol} at most {most} there"
             if short
             else f"delta at most {typed_down(limit.less(used).delta)}",
-            fix=(f"{fits} of what it asks for fits" if fits else "nothing fits any more: a promise is spent")
+            fix=(f"{fits} of what it asks for fits" if fits else "nothing: a promise is spent")
             + (f"; {later}" if later else ""),
         )
         error.requested, error.remaining = needed, limit.less(used)

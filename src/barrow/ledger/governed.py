@@ -9,7 +9,7 @@ import msgspec
 
 from barrow.errors import ParameterError
 from barrow.ledger.approvals import Approval, Quorum
-from barrow.ledger.consent import Consent, freeze_message, signed_fields, unfreeze_message
+from barrow.ledger.consent import Consent, approvers_message, freeze_message, signed_fields, unfreeze_message
 from barrow.ledger.errors import NotApprovedError
 from barrow.ledger.keys import SigningKey
 from barrow.ledger.spending import Spender, text_of
@@ -34,13 +34,13 @@ class GovernedLedger(Spender):
         return self._fresh().consent
 
     def check_quorum(self, quorum: Quorum | None) -> None:
-        """Refuse other approvers than the ledger was made with; None agrees with all."""
+        """Refuse other approvers than the ledger has; None agrees with all."""
         consent = self._state.consent
         if quorum is not None and (consent is None or consent.quorum != quorum):
             raise ParameterError(
                 f"This ledger exists, and pays for {'everything' if consent is None else consent.quorum.words}.",
-                allowed="the approvers that the ledger was made with: they stand in its first record, for good",
-                fix="leave --approvers and --need out",
+                allowed="the approvers that the ledger has; a ledger without any gets none",
+                fix="leave --approvers and --need out; enough approvers change the list: barrow ledger approvers",
             )
 
     def accept(self, approval: Approval) -> Record | None:
@@ -57,7 +57,7 @@ class GovernedLedger(Spender):
                 _refuse("has a signature that does not fit", "barrow approve PROPOSAL --by NAME --key FILE")
             if not consent.quorum.holds(wire.by, approval.public):
                 _refuse(
-                    f"by {wire.by!r} was signed by a key that is nobody's who approves here",
+                    f"by {wire.by!r} was signed by a key that belongs to no approver of this ledger",
                     f"one of {consent.quorum.words} signs with their own key",
                 )
             if work.when > wire.expires:
@@ -66,7 +66,7 @@ class GovernedLedger(Spender):
             if known is not None:
                 if known == approval:
                     return None
-                _refuse(f"by {wire.by!r} of this proposal is there already", "one signature of each approver counts")
+                _refuse(f"by {wire.by!r} of this proposal was recorded before", "one signature of each approver counts")
             return work.add("approved", msgspec.to_builtins(wire))
 
     def freeze(self, why: str, *, by: str, key: SigningKey | str | os.PathLike[str]) -> Record:
@@ -92,16 +92,30 @@ class GovernedLedger(Spender):
             signed = signed_fields(approver, signing, unfreeze_message(work.state.name, consent.freeze))
             return work.add("unfrozen", {"freeze": consent.freeze.seq, **signed})
 
+    def change_approvers(self, quorum: Quorum, *, by: str, key: SigningKey | str | os.PathLike[str]) -> Record | None:
+        """Sign that others approve from now on; they do when as many have signed that very list as a release needs.
+
+        None if this approver has signed it before. Approvals of those who go count no more, and a freeze stays.
+        """
+        signing = _signing(key)
+        with self._appending() as work:
+            consent = _needed(work.state)
+            approver = consent.quorum.check(by, signing)
+            if quorum == consent.quorum:
+                raise ParameterError(
+                    f"{quorum.words} approve already.",
+                    allowed="another list, or another number",
+                    fix="nothing is to be done",
+                )
+            if by in consent.changing.get(quorum, ()):
+                return None
+            message = approvers_message(work.state.name, consent.since, quorum)
+            return work.add("approvers", {"approval": quorum.to_json(), **signed_fields(approver, signing, message)})
+
     def approvals_of(self, seq: int) -> tuple[Approval, ...]:
         """The approvals that let record ``seq`` pay; none in a ledger without approvers."""
-        if not self.governed:
-            return ()
-        state = self._fresh()
-        record, consent = state.records[seq - 1], _needed(state)
-        proposal, before = record.data.get("approved"), state.records[: seq - 1]
-        signed = sorted(r.data["by"] for r in before if r.kind == "approved" and r.data["proposal"] == proposal)
-        named = [consent.given[(str(proposal), by)] for by in signed]
-        return tuple(approval for approval in named if record.when <= approval.wire.expires)
+        consent = self._fresh().consent
+        return () if consent is None else consent.paid.get(seq, ())
 
 
 def _needed(state: LedgerState) -> Consent:

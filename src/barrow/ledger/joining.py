@@ -79,7 +79,7 @@ def joined(state: LedgerState, request: Budget, *, tighten: bool = False) -> New
             raise _refused(
                 f"The study promises more than the ledger of {own.dataset!r} keeps: {_added(own, merged)}.",
                 "the promises of the ledger",
-                "barrow ledger init … --tighten (tighten=True), which holds for every study and for good",
+                "barrow ledger init … --tighten (tighten=True), which holds for every study and cannot be undone",
             )
         _check_split(state, request.promised, merged)
         request = _continued(own, request, merged)
@@ -103,7 +103,7 @@ def _check_split(state: LedgerState, request: Promises, merged: Promises) -> Non
         )
     if merged != own and any(charge.squares for charge in state.charges.values()):
         raise _refused(
-            f"The ledger of {state.budget.dataset!r} has paid in quadrature, and its promises stay as they are.",
+            f"The ledger of {state.budget.dataset!r} has releases in quadrature, so its promises cannot change.",
             "the promises that were made before the first of them",
         )
 

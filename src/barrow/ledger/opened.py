@@ -150,7 +150,7 @@ class OpenLedger:
 
     @property
     def governed(self) -> bool:
-        """Whether it has approvers, which its first record says for good."""
+        """Whether it has approvers, as its first record says; the first ones are in it, others come by signatures."""
         return self._state.consent is not None
 
     @property

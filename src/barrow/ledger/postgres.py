@@ -306,7 +306,8 @@ class PostgresStore:
         ).fetchone()
         if got != ("on", "on", False, "UTF8", "p"):
             raise LedgerIOError(
-                f"The server of {self.name!r} does not keep payments (fsync, full_page_writes, replica, encoding, "
+                f"The server of {self.name!r} does not store records durably (fsync, full_page_writes, replica, "
+                f"encoding, "
                 f"persistence: {got}). Nothing was spent.",
                 allowed="a primary with fsync = on, full_page_writes = on, UTF8, and a logged table",
                 fix="repair the server's settings, then open the ledger anew",
@@ -355,9 +356,9 @@ class PostgresStore:
     def _fail(self, what: str) -> NoReturn:
         raise LedgerIOError(
             f"Writing the ledger {self.name!r} failed: {what}. Nothing was released; this is fatal and is not tried "
-            "again, because after such an error nobody knows what the server has kept.",
+            "again, because after such an error the state of the server is unknown.",
             allowed="a server that answers",
-            fix="repair the server, then open the ledger anew and look: barrow ledger verify",
+            fix="repair the server, then open the ledger again and check it: barrow ledger verify",
         ) from None
 
 

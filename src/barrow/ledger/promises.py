@@ -35,6 +35,7 @@ from barrow.promises import (
 )
 from barrow.promises.definitions import probability, to_model
 from barrow.promises.periods import Window
+from barrow.promises.records import NUMBER
 from barrow.promises.scopes import scope_of
 from barrow.spaces import parse_distance
 from barrow.spaces.space import Space
@@ -311,6 +312,8 @@ def exposure_at(promise: PromiseLimit, space: SpaceRef, metric: str, reads: Wind
     >>> seen.share, seen.reach
     (Fraction(1, 10), Fraction(3, 100))
     """
+    if promise.group and space.group == 0 and not space.filtered:
+        return exposure(promise.scope, promise.share, Fraction(0), reads=reads)  # it reads nothing of the group
     known = space.metric == metric
     far = promise.distances[0] / space.diameter if known and len(promise.distances) == 1 else None
     far = space.group if known and promise.group else far  # None where no release says how far groups are: anywhere
@@ -322,6 +325,7 @@ def exposure_at(promise: PromiseLimit, space: SpaceRef, metric: str, reads: Wind
         records=space.records if known else RecordMap.FILTER,
         snapping=space.snapping or Fraction(0),
         presence=space.no_records if promise.presence else None,
+        number=space.metric is not None and NUMBER in space.metric,
     )
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import time
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,7 +20,7 @@ import msgspec
 from barrow.errors import ParameterError
 from barrow.ledger.keys import SigningKey, fingerprint_of, from_base64, signed_by, to_base64
 from barrow.ledger.state import Digests, LedgerState
-from barrow.ledger.store import ChainHead, fsync_folder, written
+from barrow.ledger.store import ChainHead, write_durably, written
 
 FILE = "head.json"
 """What it is called in the folder of a release."""
@@ -145,17 +143,9 @@ class PublishedHead:
                 allowed="a new file, or an earlier head of the same ledger",
                 fix=f"--out another/{FILE}",
             )
-        draft = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.new")
         try:
-            with draft.open("xb") as file:
-                file.write(self.content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(draft, path)
-            fsync_folder(path.parent)
+            write_durably(path, self.content)
         except OSError as error:
-            with suppress(OSError):
-                draft.unlink()
             raise ParameterError(
                 f"The head cannot be written to {str(path)!r}: {error.strerror}.",
                 allowed="a folder that you may write to",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from barrow import accounting
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
@@ -105,9 +106,9 @@ def square_of(event: Event, seen: Exposure) -> Fraction | None:
         return _short(event.mu_at(seen.share, seen.reach) ** 2)
     if not has_square(event):
         return None
-    from barrow.accounting.adaptive import pure_mu_upper  # opening a ledger needs no accountant
-
-    return _short(Fraction(pure_mu_upper(float_up(event.epsilon_at(seen.share, seen.reach, Fraction(0))))) ** 2)
+    return _short(
+        Fraction(accounting.pure_mu_upper(float_up(event.epsilon_at(seen.share, seen.reach, Fraction(0))))) ** 2
+    )
 
 
 def root_up(square: Fraction) -> float:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from typing import Unpack
 
 import msgspec
 
@@ -25,6 +26,7 @@ from barrow.ledger.budget import Account, Amount, SpaceRef
 from barrow.ledger.charges import (
     AdditiveComposer,
     Charge,
+    ReleaseFacts,
     account_total,
     charge_for,
     keeps_promises,
@@ -32,62 +34,31 @@ from barrow.ledger.charges import (
     totals_at,
     ways_to_pay,
 )
+from barrow.ledger.columns import check_columns
 from barrow.ledger.errors import AlreadyPaidError, NotCoveredError, OverBudgetError
 from barrow.ledger.opened import Committed, OpenLedger, Reservation, Staged, refuse
-from barrow.ledger.promises import Price
 from barrow.ledger.state import ASKED, Digests, LedgerState, Record, reads_to_json
 from barrow.ledger.store import canonical, digest
-from barrow.numerics import Exact
-from barrow.promises import Event, Guarantee, event_from_json
-from barrow.promises.periods import Window
-from barrow.spaces.space import Space
 
 
 class Spender(OpenLedger):
     """An open ledger from which releases are paid."""
 
-    def check(
-        self,
-        *,
-        event: Event | Mapping[str, object],
-        guarantee: Guarantee,
-        space: Space | SpaceRef,
-        dataset: str,
-        users: int,
-        items: int | None = None,
-        charges: Sequence[Exact] | Price | None = None,
-        reads: Window | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
-    ) -> Charge:
+    def check(self, *, parameters: Mapping[str, object] | None = None, **release: Unpack[ReleaseFacts]) -> Charge:
         """What a release would cost, or the error that :meth:`reserve` would raise now; spends and writes nothing."""
-        known, ref = event_from_json(event.to_json() if isinstance(event, Event) else event), SpaceRef.of(space)
         state = self._fresh()
-        charge = charge_for(
-            state.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items, charges=charges,
-            reads=reads, groups=groups,
-        )  # fmt: skip
-        return self._fitting(state, charge, ref)
+        check_columns(state, parameters or {})
+        return self._fitting(state, charge_for(state.budget, **release), SpaceRef.of(release["space"]))
 
     def proposed(
         self,
         *,
-        event: Event | Mapping[str, object],
-        guarantee: Guarantee,
-        space: Space | SpaceRef,
-        dataset: str,
-        users: int,
-        items: int | None = None,
         parameters: Mapping[str, object] | None = None,
         question: str | None = None,
-        reads: Window | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
+        **release: Unpack[ReleaseFacts],
     ) -> dict[str, object]:
         """Everything about a release by whose digest approvals name it, with what :meth:`check` says it costs."""
-        charge = self.check(
-            event=event, guarantee=guarantee, space=space, dataset=dataset, users=users, items=items, reads=reads,
-            groups=groups,
-        )  # fmt: skip
-        asked = _asked(charge, guarantee, SpaceRef.of(space), items, dict(parameters or {}), question)
+        asked = _asked(self.check(parameters=parameters, **release), dict(parameters or {}), question, release)
         return msgspec.json.decode(canonical(asked), type=dict[str, object])
 
     def check_approved(self, asked: Mapping[str, object]) -> None:
@@ -101,39 +72,22 @@ class Spender(OpenLedger):
         *,
         key: str,
         what: str,
-        event: Event | Mapping[str, object],
-        guarantee: Guarantee,
-        space: Space | SpaceRef,
-        dataset: str,
-        users: int,
-        items: int | None = None,
         parameters: Mapping[str, object] | None = None,
-        charges: Sequence[Exact] | Price | None = None,
         question: str | None = None,
         folder: str | None = None,
         resumable: bool = False,
-        reads: Window | None = None,
-        groups: Mapping[str, Sequence[str]] | None = None,
+        **release: Unpack[ReleaseFacts],
     ) -> Reservation:
         """Pay for one release. When this returns, the payment is durable; it is never given back.
 
         Args:
             key: Names this release: a second payment under the same key is refused as already paid.
             what: One line for people.
-            event: What the mechanism will do.
-            guarantee: What an accountant says about that event.
-            space: The space that the guarantee is about.
-            dataset: The data set that the release is about.
-            users: n, for which the guarantee was computed.
-            items: m, for which a bounded guarantee was computed.
             parameters: Every other public parameter, as plain data.
-            charges: The epsilon of this release at each promise of the budget, rounded up; by default what the
-                guarantee and the space's own snapping give.
             question: The name of the question in the study.
             folder: Where the release will be published.
             resumable: The caller's word that nothing leaves the process before :meth:`stage`.
-            reads: The window of periods that the release reads; None for all records.
-            groups: The groups of people that it is about, by grouping; everybody where a grouping is not named.
+            **release: What it does and whom it is about: :class:`barrow.ledger.charges.ReleaseFacts`.
 
         Raises:
             OverBudgetError: It does not fit.
@@ -143,31 +97,30 @@ class Spender(OpenLedger):
         """
         key, what = text_of(key, "key"), text_of(what, "what")
         public = dict(parameters or {})
-        public_digest, ref = digest(public), SpaceRef.of(space)
-        known = event_from_json(event.to_json() if isinstance(event, Event) else event)
+        public_digest = digest(public)
         with self._appending() as work:
             if key in work.state.keys:
                 raise already_paid(work.state, key)
-            charge = charge_for(
-                work.state.budget, known, guarantee, space=ref, dataset=dataset, users=users, items=items,
-                charges=charges, reads=reads, groups=groups,
-            )  # fmt: skip
-            charge = self._fitting(work.state, charge, ref)
+            check_columns(work.state, public)
+            charge = charge_for(work.state.budget, **release)
+            charge = self._fitting(work.state, charge, SpaceRef.of(release["space"]))
+            promised = "quadrature" if charge.squares else AdditiveComposer.name
             data = {
-                **_asked(charge, guarantee, ref, items, public, question),
+                **_asked(charge, public, question, release),
                 "key": key,
                 "what": what,
                 "account": charge.account,
                 "amount": {"loss": charge.amount.loss, "delta": charge.amount.delta},
                 "squares": list(charge.squares) or None,
                 "parameters_digest": public_digest,
-                "composer": _composer(charge) if charge.epsilons else self.composer.name,
+                "composer": promised if charge.epsilons else self.composer.name,
                 "folder": None if folder is None else text_of(folder, "folder"),
                 "resumable": bool(resumable),
                 "approved": None,
             }
             if work.state.consent is not None:
-                data["approved"] = work.state.consent.require(release_digest(picked(data)), work.when)
+                asked = release_digest({name: data[name] for name in ASKED})
+                data["approved"] = work.state.consent.require(asked, work.when)
             record = work.add("reserve", data)
         return Reservation(work.state.name, record.seq, key, charge)
 
@@ -284,7 +237,7 @@ class Spender(OpenLedger):
             )
         if isinstance(paid, Reservation) and paid.lease != state.leases[paid.seq]:
             refuse(
-                f"The release {paid.key!r} was resumed by another process, which alone may draw it.",
+                f"The release {paid.key!r} was resumed by another process; only that process may draw its noise.",
                 "throw away what was drawn here",
             )
         if paid.seq in state.abandoned:
@@ -300,8 +253,8 @@ class Spender(OpenLedger):
         """The charge in an account that holds it; refused where none does."""
         if state.budget.per is not None:
             raise NotCoveredError(
-                f"The ledger of {state.budget.dataset!r} was renewed every {state.budget.per} by the clock, which "
-                "counts when one asks and not what one asks about. Nothing was spent.",
+                f"The ledger of {state.budget.dataset!r} was renewed every {state.budget.per} by the clock, that is "
+                f"by the date of releases and not by the period of the data. Nothing was spent.",
                 allowed="a ledger whose promises are about periods of the data",
                 fix=f'promises "…, in any {state.budget.per}" in a study with [data] time and period, and a ledger of '
                 "its own; then barrow release --period",
@@ -353,12 +306,7 @@ class Spender(OpenLedger):
 
 
 def _asked(
-    charge: Charge,
-    guarantee: Guarantee,
-    space: SpaceRef,
-    items: int | None,
-    parameters: dict[str, object],
-    question: str | None,
+    charge: Charge, parameters: dict[str, object], question: str | None, release: ReleaseFacts
 ) -> dict[str, object]:
     """The fields of a payment by whose digest approvals name it."""
     return {
@@ -366,21 +314,12 @@ def _asked(
         "reads": reads_to_json(charge.reads),
         "groups": {name: list(held) for name, held in charge.groups.items()} or None,
         "event": charge.event.to_json(),
-        "guarantee": guarantee.to_json(),
-        "space": space.to_json(),
-        "items": items,
+        "guarantee": charge.guarantee.to_json(),
+        "space": SpaceRef.of(release["space"]).to_json(),
+        "items": release.get("items"),
         "parameters": parameters,
         "question": None if question is None else text_of(question, "question"),
     }
-
-
-def picked(data: Mapping[str, object]) -> dict[str, object]:
-    """Of a payment's fields those by whose digest approvals name it."""
-    return {name: data[name] for name in ASKED}
-
-
-def _composer(charge: Charge) -> str:
-    return "quadrature" if charge.squares else AdditiveComposer.name
 
 
 def already_paid(state: LedgerState, key: str) -> AlreadyPaidError:

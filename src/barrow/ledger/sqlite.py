@@ -219,7 +219,7 @@ class SqliteStore:
             )
         if version < SCHEMA_VERSION:
             raise ForeignLedgerError(
-                f"The ledger {self.name!r} has schema {version}, which leads nowhere.",
+                f"The ledger {self.name!r} has schema {version}, which cannot be upgraded.",
                 allowed=f"schema {SCHEMA_VERSION}",
                 fix="install the version of barrow that wrote it",
             )
@@ -352,9 +352,9 @@ def raise_io(what: str, name: str) -> NoReturn:
     """Raise the fatal error for ``what`` at ``name``."""
     raise LedgerIOError(
         f"Writing the ledger {name!r} failed: {what}. Nothing was released; this is fatal and is not tried "
-        "again, because after such an error nobody knows what is on the disk.",
-        allowed="a disk that stores what it is given",
-        fix="free or repair the disk, then open the ledger anew and look: barrow ledger verify",
+        "again, because after such an error the state of the disk is unknown.",
+        allowed="a disk that works",
+        fix="free or repair the disk, then open the ledger again and check it: barrow ledger verify",
     )
 
 

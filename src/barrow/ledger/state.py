@@ -22,10 +22,11 @@ from barrow.numerics import exact
 from barrow.promises import event_from_json, guarantee_from_json
 from barrow.promises.periods import Period, Window
 
-RECORD_VERSION = 2
+RECORD_VERSION = 3
 """The format of the records that are written; every format that was ever released stays readable.
 
 Version 1 had no windows and groups: what was paid then was about all records and everybody. It had no approval.
+In version 2 approvers could not change.
 """
 ASKED = ("question", "parameters", "event", "guarantee", "space", "items", "reads", "groups", "charges")
 """The fields of a payment by whose digest approvals name it."""
@@ -41,13 +42,13 @@ _RESERVE = {
 _READS = msgspec.defstruct(
     "reads", [("periods", list[str]), ("pool", str), ("weights", list[str] | None)], forbid_unknown_fields=True
 )
+_APPROVAL: dict[str, Any] = {"approval": dict[str, Any] | None}
+_PAID: dict[str, Any] = {
+    "reads": _READS | None, "groups": dict[str, list[str]] | None, "squares": list[str] | None, "approved": str | None,
+}  # fmt: skip
 _MORE: dict[tuple[int, str], dict[str, Any]] = {
     (1, "reserve"): {"period": str | None},  # of the clock, by which budgets were renewed
-    (2, "reserve"): {
-        "reads": _READS | None, "groups": dict[str, list[str]] | None, "squares": list[str] | None,
-        "approved": str | None,
-    },
-    (2, "init"): {"approval": dict[str, Any] | None},
+    (2, "init"): _APPROVAL, (2, "reserve"): _PAID, (3, "init"): _APPROVAL, (3, "reserve"): _PAID,
 }  # fmt: skip
 """What records of one version hold beside those of all."""
 _OPEN, _DONE = {"reserve": int}, {"reserve": int, "outputs": str, "statement": str | None}
@@ -62,10 +63,11 @@ _FIELDS: dict[str, dict[str, Any]] = {
     "commit": _DONE,
     **KINDS,
 }
+_VERSIONS = {"period": (1,), "approvers": (3,)}
 _KINDS = {
     (version, kind): msgspec.defstruct(kind, [*(_COMMON | fields | more).items()], forbid_unknown_fields=True)
     for kind, fields in _FIELDS.items()
-    for version in ((1,) if kind == "period" else (2,) if kind in KINDS else (1, 2))
+    for version in _VERSIONS.get(kind, (2, 3) if kind in KINDS else (1, 2, 3))
     for more in (_MORE.get((version, kind), {}),)
 }
 
@@ -75,8 +77,8 @@ class Record:
     """One record of the chain.
 
     ``kind`` is ``"init"``, ``"budget"``, ``"reserve"``, ``"resumed"``, ``"abandoned"``, ``"staged"`` or ``"commit"``,
-    with approvers also ``"approved"``, ``"frozen"`` or ``"unfrozen"``, in ledgers of version 1 also ``"period"``;
-    ``data`` holds what the kind adds.
+    with approvers also ``"approved"``, ``"frozen"``, ``"unfrozen"`` or ``"approvers"``, in ledgers of version 1 also
+    ``"period"``; ``data`` holds what the kind adds.
 
     >>> stamped = {"when": "2026-10-15T19:02:00Z", "who": "ana", "barrow": "0.1.0"}
     >>> row = make_row(None, "abandoned", {"reserve": 2}, **stamped)
@@ -328,7 +330,7 @@ def _budget(record: Record) -> Budget:
 def _consent(record: Record, name: str) -> Consent | None:
     given = record.data.get("approval")
     try:
-        return None if given is None else Consent(name, Quorum.from_json(given))
+        return None if given is None else Consent(name, Quorum.from_json(given), record.hash)
     except (BarrowError, ValueError):
         raise CorruptLedgerError.at(record.seq, "its approvers cannot be read") from None
 

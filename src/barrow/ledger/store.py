@@ -13,8 +13,9 @@ import hashlib
 import json
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -180,3 +181,19 @@ def fsync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def write_durably(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Put ``content`` into the file ``path``, whole and durable or not at all; never through a name that is taken."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}-{time.monotonic_ns()}.new")
+    try:
+        with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+        fsync_folder(path.parent)
+    except OSError:
+        with suppress(OSError):
+            draft.unlink()
+        raise

@@ -11,6 +11,7 @@ from functools import partial
 from html import escape
 from operator import add
 
+from barrow.display import paragraphs_html, table_html
 from barrow.errors import ParameterError
 from barrow.ledger.budget import Account, Amount, Budget
 from barrow.ledger.cells import Groups, cells_of, tally, worst_atom
@@ -309,8 +310,8 @@ class Overview:
         for b in self.balances:
             if b.repeated is not None and b.periods:
                 texts.append(
-                    f"The same change in all of these periods, {b.text}: ε {show(b.repeated)}. What is the same in "
-                    "every period, such as a home, is protected by this sum only."
+                    f"The same change in all of these periods, {b.text}: ε {show(b.repeated)}. Facts that are the "
+                    f"same in every period, such as a home, are protected by this sum only."
                 )
         if self.worst is not None and self.periods:
             texts.append(
@@ -320,21 +321,16 @@ class Overview:
         if any(promise.share < 1 and promise.scope is None for promise in self.budget.promises):
             texts.append(
                 f"Shares are of all records that a person has in {self.budget.dataset!r}; a release about records "
-                "that a query or a period selects pays its worst case."
+                f"selected by a query or a period is charged its worst case."
             )
         if any(promise.scope is not None for promise in self.budget.promises):
-            texts.append("Records are taken to stay in their period; shares are of each period's own records.")
+            texts.append("Records are assumed to stay in their period; shares are of each period's own records.")
         return texts
 
     def to_html(self) -> str:
         """A table for notebooks."""
-        head = "".join(f"<th>{escape(name)}</th>" for name in self.columns)
-        rows = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in self.cells())
-        words = "".join(f"<p>{escape(text.strip())}</p>" for text in self.sentences())
-        return (
-            f"<div><p><b>{escape(self.title)}</b></p><table><thead><tr>{head}</tr></thead>"
-            f"<tbody>{rows}</tbody></table>{words}</div>"
-        )
+        words = paragraphs_html(text.strip() for text in self.sentences())
+        return f"<div><p><b>{escape(self.title)}</b></p>{table_html(self.columns, self.cells())}{words}</div>"
 
 
 def overview(state: LedgerState, composer: Composer) -> Overview:

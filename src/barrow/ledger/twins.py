@@ -40,10 +40,10 @@ def refuse_twins(dataset: str, own: str, others: Iterable[Other]) -> None:
     result = twins_of(dataset, others)
     if result:
         raise TwinLedgerError(
-            f"There are two ledgers of the data set {dataset!r} in one place: {', '.join(map(repr, [own, *result]))}. "
+            f"There are two ledgers of the data set {dataset!r}: {', '.join(map(repr, [own, *result]))}. "
             "Nothing was spent.",
             allowed="one ledger: a copy beside it is a second budget",
-            fix="find the one that took the last payment (barrow ledger show), and move the others away",
+            fix="find the one with the last release (barrow ledger show), and move the others away",
         )
 
 

@@ -46,14 +46,14 @@ class Survey:
             raise ParameterError(f"The study is a {type(study).__name__}.", allowed="a study", fix="Study(…)")
         if study.model is Model.CENTRAL:
             raise ParameterError(
-                "model is 'central', but people who randomise their own items trust no center.",
+                "model is 'central', but people randomise their own items only in the local and shuffle models.",
                 allowed="'local' or 'shuffle'",
                 fix="study.replace(model='local'), or barrow release for data already held",
             )
         self.study, self.request = study, study.question(question)
         for told in declared_parts(self.request, study.space):
             raise PluginError(
-                f"Clients prove what they promise. {told}",
+                f"A client must be able to prove its guarantee. {told}",
                 allowed="kinds of spaces and questions that are built in",
                 fix="do not report to it; ask whoever made the study for one of these",
             )
@@ -141,7 +141,7 @@ class LocalClient:
         if not self.survey.channel.proved:
             raise ParameterError(
                 "The study declares a Lipschitz constant that cannot be proved here; if it is too small, a report "
-                "shows what it should hide.",
+                "reveals more than promised.",
                 allowed="questions whose constants follow from the space",
                 fix="ask whoever made the study for a coarser space or another question; do not report to it",
             )
@@ -168,7 +168,7 @@ class LocalClient:
             )
         if self.survey.aggregated:
             raise ParameterError(
-                "In an aggregated study an answer in one piece would show everything: it leaves in shares.",
+                "In an aggregated study an answer must leave in shares: in one piece it would reveal everything.",
                 allowed="sealed shares, one for each aggregator",
                 fix="barrow collect answer CARD",
             )
@@ -190,7 +190,7 @@ class LocalClient:
     def _report(self, records: Any, ids: ArrayLike | None, unknown: Unknown) -> Report:
         if (records is None) == (ids is None):
             raise ParameterError(
-                "It is not clear which items the report is about.",
+                "The items of the report are not named, or named twice.",
                 allowed="records, or ids",
                 fix="client.report([...])",
             )
@@ -216,8 +216,8 @@ class LocalClient:
         if not priced and not keeps_near(base_space(space), unknown):
             near = [word for word in ("error", "nearest") if keeps_near(base_space(space), word)]
             raise ParameterError(
-                f"unknown is {unknown!r}: a record outside may become an item far away, and the study's promises are "
-                "priced for records that stay near.",
+                f"unknown is {unknown!r}: a record outside may become an item far away, but the study's promises "
+                f"were priced for records that stay near.",
                 allowed=f"{' or '.join(map(repr, near))}, or a study that says in [data] what is done with them",
                 fix=f"leave out what is outside; or ask whoever made the study for outside = {unknown!r} in its [data]",
             )
@@ -229,7 +229,7 @@ class LocalClient:
     def _checked(self, report: Report) -> Report:
         if len(report.values) != self.survey.collector().length:
             raise LedgerError(
-                "The remembered report does not fit the study.",
+                "The saved report does not fit the study.",
                 allowed="a memory that this client wrote",
                 fix="restore it from a copy",
             )

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from barrow.errors import LedgerError, plain_file
-from barrow.ledger.store import fsync_folder
+from barrow.ledger.store import write_durably
 from barrow.local.report import Report, report_from_json
 
 MEMORY_VERSION = 1
@@ -82,23 +82,14 @@ class Memory:
 
     def write(self, data: Mapping[str, Any]) -> None:
         """Replaces the file in one step, forced to disk."""
-        partial = self.path.with_name(f"{self.path.name}.{os.getpid()}.partial")
         try:
-            handle = os.open(partial, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(data, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(partial, self.path)
-            fsync_folder(self.path.parent)
+            write_durably(self.path, json.dumps(data).encode(), mode=0o600)
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise self._unwritable(error) from None
 
     def _damaged(self) -> LedgerError:
         return LedgerError(
-            f"The memory {str(self.path)!r} cannot be read, so it is not known which reports were handed out; none is "
-            "drawn.",
+            f"The memory {str(self.path)!r} cannot be read, so earlier reports are unknown and no new one is drawn.",
             allowed="a file that this client wrote",
             fix="restore it from a copy; deleting it would allow a second report, which is a second leak",
         )

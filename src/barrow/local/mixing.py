@@ -136,7 +136,7 @@ def read_batch(survey: Survey, lines: Iterable[str]) -> MixedBatch:
     whole = [value for value in values if isinstance(value, int)]
     if len(whole) != len(values) or len(whole) != length * head.people or head.study != survey.digest:
         raise ParameterError(
-            "The batch is not whole, or belongs to another study.",
+            "The batch is incomplete, or belongs to another study.",
             allowed="a file that barrow local mix wrote for this study",
             fix="mix the messages again",
         )
@@ -148,7 +148,7 @@ def kinds_of(survey: Survey) -> int:
     kinds = survey.channel.message_kinds
     if not survey.shuffled or kinds is None:
         raise ParameterError(
-            "The study is not one of mixed messages.",
+            "The study does not use mixed messages.",
             allowed="model = 'shuffle' and a question about items or frequencies",
             fix="barrow local aggregate, for reports",
         )

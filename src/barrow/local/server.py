@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from barrow.local.client import Survey
 from barrow.local.mixing import MixedBatch
 from barrow.local.report import Report, read_for
 from barrow.questions import Collected
-from barrow.questions.collecting import Counted, collected
+from barrow.questions.collecting import Counted, collected, for_people
+from barrow.study import make_statement
 from barrow.study.study import QuestionLike, Study
 
 Received = Report | str | bytes | Mapping[str, Any]
@@ -45,7 +47,7 @@ class Server:
         self.survey = study if isinstance(study, Survey) else Survey(study, question)
         if self.survey.aggregated:
             raise ParameterError(
-                "In an aggregated study nobody adds up answers in one place.",
+                "In an aggregated study answers are never added up in one place.",
                 allowed="aggregators, each with its own shares",
                 fix="barrow collect aggregate CARD",
             )
@@ -165,14 +167,16 @@ class Server:
         planned = self.survey.plan.terms.users
         if batch.people < planned and not accept_weaker:
             raise ParameterError(
-                f"The batch holds the messages of {batch.people:,} people, and the guarantee was made for {planned:,}: "
-                "fewer messages hide each other less.",
+                f"The batch holds the messages of {batch.people:,} people, but the guarantee needs {planned:,}: with "
+                f"fewer people each is hidden less.",
                 allowed=f"the messages of at least {planned:,} people",
-                fix="wait for more messages; or --accept-weaker, and tell everybody what now holds",
+                fix="wait for more messages; or --accept-weaker, and publish the weaker guarantee",
             )
         counted = self._collector
         if not isinstance(counted, Counted):
-            raise ParameterError("This question has no messages.", allowed="items or frequency", fix="kind='frequency'")
+            raise ParameterError(
+                "This question does not use messages.", allowed="items or frequency", fix="kind='frequency'"
+            )
         self._seen.add(batch.id)
         counted.add_many(batch.values, batch.people)
         self.refused.update(batch.refused)
@@ -183,18 +187,19 @@ class Server:
             raise ParameterError("No report has been counted.", allowed="at least one", fix="server.add(report) first")
         plan = self.survey.plan
         result = collected(plan, self._collector)
-        lines = [*result.lines, *([] if self.survey.shuffled else [self._counted])]
+        notes = [] if self.survey.shuffled else [self._counted]
         planned = plan.terms.users
         weaker = self.survey.shuffled and result.guarantee != plan.guarantee and self.n < planned
+        warning = ""
         if weaker:
-            lines.append(
+            warning = (
                 f"Promised to each person: {plan.guarantee}. What now holds is weaker: {result.guarantee}, because "
                 f"{self.n:,} people's messages were mixed and not {planned:,}."
             )
-        else:
-            lines.append(f"Each person was promised {plan.guarantee}.")
+        notes.append(warning or f"Each person was promised {plan.guarantee}.")
         if words := plan.terms.records.words if plan.terms.promises else "":
-            lines.append(f"{words}.")
+            notes.append(f"{words}.")
+        lines = [*result.lines, *notes]
         details = {
             "study": self.survey.digest,
             "records": plan.terms.records.value,
@@ -204,4 +209,7 @@ class Server:
             "weaker": weaker,
             "public": list(self.survey.public),
         }
-        return replace(result, lines=lines, details=details, refused=dict(self.refused))
+        here = for_people(plan, self.n)
+        stated = partial(make_statement, self.survey.study, here, summary=lines, own=result.own)
+        shown = replace(result, lines=lines, notes=notes, warning=warning, plan=here, stated=stated)
+        return replace(shown, details=details, refused=dict(self.refused))

@@ -1,4 +1,4 @@
-"""Blocks of neighbouring nodes that stand out of the noise together, where single ones do not.
+"""Blocks of neighbouring nodes that stand out from the noise together, where single ones do not.
 
 The family is public: all dyadic blocks of a grid of nodes or of a line, the groups of a tree. Every block has a half
 width at its share of the miss rate, so that all of them hold at once, and whoever looks may choose among them

@@ -105,7 +105,7 @@ class TreeChannel(Channel):
         self._inner = self.widths > 1
         least = float(self.onward[self._inner].min(initial=1.0))
         if least <= 0.0:
-            raise _singular("the reports of some items have the same law")
+            raise _singular("the reports of some items have the same distribution")
         self._condition = 1.0 / least
 
     @classmethod
@@ -272,7 +272,7 @@ def _probabilities(randomiser: Randomiser) -> Floats:
         np.add.at(table.T, randomiser._answer, inner.T)
         return table
     raise ParameterError(
-        f"The law of the reports is not known as a matrix ({randomiser.description}), so it cannot be undone.",
+        f"The distribution of the reports is not known as a matrix ({randomiser.description}), so it cannot be undone.",
         allowed="gkrr, tree, response, exponential, planar_laplace, matrix, or mapped of these",
         fix='randomiser = "response"; or the question "histogram", which needs no randomiser',
     )

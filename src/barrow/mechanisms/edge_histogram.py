@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from barrow import heavy
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.additive import checked_model
 from barrow.mechanisms.decoding.graph import GraphDecoder
 from barrow.noise import Center, RandomSource, RoundedValues, rounded_edges
@@ -178,8 +178,7 @@ def edge_histogram(
     drawn together, where the graph has them) or ``"edges"``. In the local model ``users`` is how many reports are
     expected.
     """
-    if blocks not in BLOCKS:
-        raise ParameterError(f"blocks is {blocks!r}.", allowed="'faces' or 'edges'", fix="blocks='faces'")
+    one_of(blocks, "blocks", BLOCKS)
     rate = positive(alpha, "alpha")
     place, divisor = checked_model(model, users)
     _, n = checked_model(Model.CENTRAL, users)
@@ -232,24 +231,52 @@ def reach_upper(space: Space, graph: NeighbourGraph) -> float:
     return min(1.0, float(paths.max()) * slack)
 
 
+_PRODUCT_GAPS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 45, 64, 90, 128, 181, 256, 362, 512)
+"""Along the longest side of a product: with several sides the number of nodes grows faster."""
 _GAPS = (4, 6, 8, 11, 16, 22, 32, 45, 64, 90, 128, 181, 256, 362, 512, 724, 1024)
 
 
-def spacings(space: Space) -> list[float | None]:
+def spacings(space: Space) -> list[Spacing]:
     """How far apart nodes may be, from coarse to fine: None (as fine as the items) last, and alone without coordinates.
 
     Fine nodes blur nothing and are noisy, coarse ones the other way round; planning chooses among them by simulation.
+    In a product nodes are as far apart in every part that has coordinates, by how much the part counts.
     """
     space = space.records_space
+    if space.geometry.parts:
+        return _product_spacings(space)
+    known = _extent(space)
+    if known is None:
+        return [None]
+    extent, finest = known
+    return [*(extent / gaps for gaps in _GAPS if gaps <= 0.75 * finest), None]
+
+
+def _extent(space: Space) -> tuple[float, int] | None:
+    """From the first node to the last along the longest side, and how many gaps of items that is."""
     gaps, grid = space.geometry.gaps, space.geometry.lattice
     if gaps is not None:
-        extent, finest = space.diameter * (2.0 if space.geometry.periodic else float(gaps.sum())), space.items - 1
-    elif grid is not None:
+        return space.diameter * (2.0 if space.geometry.periodic else float(gaps.sum())), space.items - 1
+    if grid is not None:
         shape = np.array(grid.shape)
-        extent = float(((grid.high - grid.low) * (shape - 1) / shape).max())
-        finest = int(shape.max()) - 1
-    elif space.geometry.box is not None:
-        extent, finest = space.diameter, max(1, int(space.items**0.5))
-    else:
-        return [None]
-    return [*(extent / gaps for gaps in _GAPS if gaps <= 0.75 * finest), None]
+        return float(((grid.high - grid.low) * (shape - 1) / shape).max()), int(shape.max()) - 1
+    if space.geometry.box is not None:
+        return space.diameter, max(1, int(space.items**0.5))
+    return None
+
+
+def _product_spacings(space: Space) -> list[Spacing]:
+    parts = space.geometry.parts
+    known = [None if part.items == 1 else _extent(part) for part, _ in parts]
+    counts = [0.0 if e is None else float(w) * e[0] / part.diameter for e, (part, w) in zip(known, parts, strict=True)]
+    results: list[Spacing] = []
+    if space.geometry.within is None and max(counts) > 0.0:  # within hidden groups shares are read item by item
+        for gaps in _PRODUCT_GAPS:
+            wide = max(counts) / gaps
+            each = tuple(
+                None if e is None or round(count / wide) > 0.75 * e[1] else e[0] / max(1, round(count / wide))
+                for e, count in zip(known, counts, strict=True)
+            )
+            if any(gap is not None for gap in each) and each not in results:
+                results.append(each)
+    return [*results, None]

@@ -93,7 +93,7 @@ def node_weights(plan: EdgeHistogram, region: ArrayLike) -> tuple[Floats, Floats
 
     They are equal where every item is a node. Nodes that carry no item go where fewer edges are cut.
     """
-    inside = _mask(plan, region)
+    inside = region_mask(plan, region)
     carries = plan.decoder.weights.astype(bool).astype(np.float64)
     holds = np.asarray(carries.sum(axis=0)).ravel()
     held = np.asarray(carries.T @ inside.astype(np.float64)).ravel()
@@ -116,7 +116,8 @@ def _without_items(plan: EdgeHistogram, weights: Floats, empty: Mask) -> Floats:
     return weights
 
 
-def _mask(plan: EdgeHistogram, region: ArrayLike) -> Mask:
+def region_mask(plan: EdgeHistogram, region: ArrayLike) -> Mask:
+    """One truth value for each item of a region that is named by ids or by truth values."""
     given = np.asarray(region)
     items = plan.space.items
     if given.dtype == bool:
@@ -129,32 +130,6 @@ def _mask(plan: EdgeHistogram, region: ArrayLike) -> Mask:
     if given.size:
         mask[plan.space._ids(given)] = True
     return mask
-
-
-def region_interval(
-    plan: EdgeHistogram, values: Floats, region: ArrayLike, miss: float = 0.05, *, outer: ArrayLike | None = None
-) -> RegionInterval:
-    """An interval that holds the share of people's items in ``region`` with probability at least 1 - miss.
-
-    Args:
-        plan: How the values were made.
-        values: The released value of each node.
-        region: Ids of the items, or one truth value for each item; chosen without looking at the release, or else use
-            :func:`chosen_region_interval`.
-        miss: How often the interval may miss.
-        outer: Where the region cuts cells: all that it meets, while ``region`` are those wholly inside.
-    """
-    from barrow.mechanisms.region_weights import best_end
-
-    least, most = _mask(plan, region), _mask(plan, region if outer is None else outer)
-    above, wide, cut = best_end(plan, values, most, miss)
-    if outer is None and (node_weights(plan, least)[0] == node_weights(plan, most)[1]).all():
-        below, narrow = above - 2.0 * wide, wide
-    else:
-        other, narrow, _ = best_end(plan, values, ~least, miss)
-        below = 1.0 - other
-    low, high = max(0.0, min(below, 1.0)), min(1.0, max(above, 0.0))
-    return RegionInterval(low, max(low, high), (below + above) / 2.0, cut, max(wide, narrow))
 
 
 def simple_region_miss(plan: EdgeHistogram, boundary: int, miss: float = 0.05) -> float:
@@ -198,8 +173,8 @@ def chosen_region_interval(
     With probability at least 1 - miss all of them are in their intervals at once: on a flat grid all simple regions
     (connected, with connected outside), on any other graph all regions. Regions in several pieces have all of [0, 1].
     """
-    inner = node_weights(plan, _mask(plan, region))[0]
-    outside = node_weights(plan, _mask(plan, region if outer is None else outer))[1]
+    inner = node_weights(plan, region_mask(plan, region))[0]
+    outside = node_weights(plan, region_mask(plan, region if outer is None else outer))[1]
     own = 1.0
     for weights in (inner, outside):
         cut = int(np.count_nonzero(weights[plan.graph.heads] != weights[plan.graph.tails]))

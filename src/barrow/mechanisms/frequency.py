@@ -185,7 +185,7 @@ class FrequencyEstimator:
         """N = m n."""
         if self.users is None:
             raise ParameterError(
-                "It is not known how many users report, so no error can be predicted.",
+                "The number of users is missing, so no error can be predicted.",
                 allowed="a public number of users",
                 fix="FrequencyEstimator(itemwise, users=1000)",
             )
@@ -261,7 +261,7 @@ class FrequencyEstimator:
         >>> from barrow.spaces import Discrete
         >>> weak = item_wise(randomised_response(Discrete(["a", "b"]), "0.01"), items=1, users=100)
         >>> print(FrequencyEstimator(weak).warning)
-        The estimate will be off by 7.98 on average, more than a uniform guess (0.5): undoing the randomiser magnifies noise 200 times. About 101,859 people would make it half of that guess.
+        The estimate will be off by 7.98 on average, more than a uniform guess (0.5): inverting the randomiser magnifies noise 200 times. About 101,859 people would make it half of that guess.
         """  # noqa: E501
         unit = f" {self.space.unit}" if self.space.unit else ""
         times = f"{self.channel.condition:,.0f}" if self.channel.condition < 1e6 else f"{self.channel.condition:.3g}"
@@ -270,13 +270,14 @@ class FrequencyEstimator:
             if error >= self.uniform_guess:
                 return (
                     f"The estimate will be off by {error:.3g}{unit} on average, more than a uniform guess "
-                    f"({self.uniform_guess:.3g}{unit}): undoing the randomiser magnifies noise {times} times. About "
+                    f"({self.uniform_guess:.3g}{unit}): inverting the randomiser magnifies noise {times} times. About "
                     f"{math.ceil(self.users * (2.0 * error / self.uniform_guess) ** 2):,} people would make it half "
                     "of that guess."
                 )
         if self.channel.condition > DOUBTFUL_CONDITION:
             return (
-                f"Undoing the randomiser magnifies noise {times} times (its condition number): the estimate of single "
+                f"Inverting the randomiser magnifies noise {times} times (its condition number): the estimate of "
+                f"single "
                 "items needs very many reports."
             )
         return None

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow import heavy
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.channel import Channel
 from barrow.mechanisms.spans import SpanMoments, Spans, spans_of
 from barrow.noise.source import SeededSource
@@ -231,8 +231,7 @@ def paper_remark_upper(
     >>> round(paper_remark_upper(k=100, items=1000, users=10**4, alpha=25, delta=1e-9), 1)
     189.4
     """
-    if model not in ("local", "central"):
-        raise ParameterError(f"model is {model!r}.", allowed="'local' or 'central'", fix="model='central'")
+    one_of(model, "model", ("central", "local"))
     weight = math.log(4.0 * items / delta) + alpha
     people = math.sqrt(users) if model == Model.LOCAL else float(users)
     return 4.0 * math.sqrt(k**3 / (items * users)) + 64.0 * math.sqrt(float(k) ** 3 * weight) / (alpha * people)

@@ -35,11 +35,11 @@ from barrow.mechanisms.edge_intervals import (
     any_region_miss,
     chosen_region_interval,
     node_weights,
-    region_interval,
 )
 from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
 from barrow.mechanisms.edge_sums import EdgeSum, laplace_half_widths
 from barrow.mechanisms.histograms import HistogramNoise
+from barrow.mechanisms.region_weights import region_interval
 from barrow.mechanisms.tree_shares import TreeShares
 from barrow.numerics import float_up
 from barrow.queries.quantised import default_step
@@ -290,7 +290,7 @@ class ReleasedShares:
     # Blocks.
 
     def merged(self, confidence: float = 0.95) -> Merged:
-        """Regions that stand out of the noise, made of neighbouring items: all of them hold at once.
+        """Regions that stand out from the noise, made of neighbouring items: all of them hold at once.
 
         ``of_unit`` of what is returned is the region of each item, that of the node which carries most of it.
         """

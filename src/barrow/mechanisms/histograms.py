@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from barrow import heavy
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
 from barrow.mechanisms.decoding import CellNoise, cells_decoder, decode, nearest_in_simplex
 from barrow.mechanisms.edge_histogram import Spacing, edge_histogram
@@ -318,7 +318,7 @@ class MultiscaleKind(HistogramKind):
     def build(self, target: NoiseTarget) -> HistogramNoise:
         """Decoded to one map."""
         if target.model is not Model.CENTRAL:
-            raise ParameterError("Noise at several scales is made for a curator who holds all data.")
+            raise ParameterError("Noise at several scales needs the central model, in which a curator holds the data.")
         scales = multiscale_density(
             target.space, target.alpha, target.delta, users=target.users, noise=target.noise, mu_for=target.mu_for
         )
@@ -402,10 +402,8 @@ def histogram_noise(
         spacing: For ``"edges"``: the widest gap between nodes, see :meth:`barrow.spaces.Space.graph`.
         mu_for: From B/ell to the mu of Gaussian noise, see :func:`barrow.mechanisms.linear_noise`.
     """
-    if how not in HOW:
-        raise ParameterError(f"decode is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="decode = 'auto'")
-    if kind not in HISTOGRAMS:
-        raise ParameterError(f"The kind of histogram is {kind!r}.", allowed=", ".join(HISTOGRAMS), fix="kind='cells'")
+    one_of(how, "decode", HOW)
+    one_of(kind, "kind", list(HISTOGRAMS))
     return HISTOGRAMS[kind].build(NoiseTarget(space, alpha, delta, users, Model(model), noise, how, spacing, mu_for))
 
 
@@ -522,8 +520,7 @@ def tree_histogram(
     >>> tree_histogram(Line(0, 4, step=1), 25, users=1000).noise.name
     'Laplace'
     """
-    if noise not in ("auto", "laplace", "gaussian"):
-        raise ParameterError(f"noise is {noise!r}.", allowed="'auto', 'laplace' or 'gaussian'", fix="noise='auto'")
+    one_of(noise, "noise", ("auto", "laplace", "gaussian"))
     place, _ = checked_model(model, users)
     _, n = checked_model(Model.CENTRAL, users)
     query = tree_edges(space)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
+from typing import TypedDict, Unpack
 
 from barrow.mechanisms.additive import (
     CONFIDENCE,
@@ -28,6 +29,21 @@ MuFor = Callable[[Fraction], Fraction]
 """From B/ell in the 2-norm to the mu of Gaussian noise at EMD 1."""
 
 
+class NoiseOptions(TypedDict, total=False):
+    """What may be said about the noise of a query: see :func:`linear_candidates`."""
+
+    noise: str | Exact
+    model: str
+    users: int | None
+
+
+class LinearOptions(NoiseOptions, total=False):
+    """What EMD-DP adds to them."""
+
+    grid: Exact | None
+    mu_for: MuFor | None
+
+
 def linear_candidates(
     query: Query,
     alpha: Exact,
@@ -41,7 +57,15 @@ def linear_candidates(
 ) -> list[AdditiveNoise]:
     """Every noise that makes ``query`` (alpha, delta)-EMD-DP, the most accurate first; reads no data.
 
-    ``mu_for`` calibrates Gaussian noise by something else, such as promises: from B/ell to its mu.
+    Args:
+        query: What is asked.
+        alpha: Privacy loss per unit of EMD, above 0.
+        delta: 0 for pure noise; above 0, Gaussian noise is considered too.
+        noise: ``"auto"``, ``"laplace"``, ``"l2"``, ``"linf"``, the order of a norm, or ``"gaussian"``.
+        model: ``"central"`` or ``"local"``.
+        users: The public number of users (central).
+        grid: The public grid of the answer; the power of two nearest to scale/1024 by default.
+        mu_for: From B/ell to the mu of Gaussian noise, where it is calibrated by something else than alpha and delta.
 
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Euclidean
@@ -87,28 +111,14 @@ def _loses_to_laplace(query: Query, p: str) -> bool:
     return bool(quantiles[0] >= quantiles[1] * entries**rest)
 
 
-def linear_noise(
-    query: Query,
-    alpha: Exact,
-    delta: Exact = 0,
-    *,
-    noise: str | Exact = "auto",
-    model: str = Model.CENTRAL,
-    users: int | None = None,
-    grid: Exact | None = None,
-    mu_for: MuFor | None = None,
-) -> AdditiveNoise:
+def linear_noise(query: Query, alpha: Exact, delta: Exact = 0, **options: Unpack[LinearOptions]) -> AdditiveNoise:
     """The most accurate noise that makes ``query`` (alpha, delta)-EMD-DP; reads no data.
 
     Args:
         query: What is asked.
         alpha: Privacy loss per unit of EMD, above 0.
         delta: 0 for pure noise; above 0, Gaussian noise is considered too.
-        noise: ``"auto"``, ``"laplace"``, ``"l2"``, ``"linf"``, the order of a norm, or ``"gaussian"``.
-        model: ``"central"`` or ``"local"``.
-        users: The public number of users (central).
-        grid: The public grid of the answer; the power of two nearest to scale/1024 by default.
-        mu_for: From B/ell to the mu of Gaussian noise, where it is calibrated by something else than alpha and delta.
+        **options: Those of :func:`linear_candidates`.
 
     >>> from barrow.queries import distance_to
     >>> from barrow.spaces import Line
@@ -116,5 +126,4 @@ def linear_noise(
     >>> noise.name, round(float(noise.scale), 6), noise.event.alpha
     ('Laplace', 0.4, Fraction(25, 1))
     """
-    result = linear_candidates(query, alpha, delta, noise=noise, model=model, users=users, grid=grid, mu_for=mu_for)
-    return result[0]
+    return linear_candidates(query, alpha, delta, **options)[0]

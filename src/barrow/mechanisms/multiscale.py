@@ -160,7 +160,7 @@ def _sampled_constant(level: Level) -> float:
         return usual_constant(query, level.width)
     points = query.cartesian[0]
     some = np.arange(0, len(points), max(1, len(points) // 1000))
-    near = np.asarray(heavy.spatial.cKDTree(points).query(points[some], k=min(9, len(points)))[1])
+    near = np.asarray(heavy.cKDTree(points).query(points[some], k=min(9, len(points)))[1])
     x, y = np.repeat(some, near.shape[1] - 1), near[:, 1:].ravel()
     change = abs(query.table.integers[x] - query.table.integers[y]).sum(axis=1) * float(query.step)
     return float((np.asarray(change).ravel() / space.distance(x, y)).max())

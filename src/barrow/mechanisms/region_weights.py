@@ -1,4 +1,4 @@
-"""Weights of nodes that hold a region of items from above, where nodes share items between them.
+"""The interval of a region, by weights of nodes that hold it from above, where nodes share items between them.
 
 Whatever weights c have sum_v W_xv c_v >= 1 for the items x of a region, and >= 0 for all others, c.Q is at least the
 region's share. Ones at every node that meets the region are such weights; others, which count nodes inside more than
@@ -13,10 +13,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from barrow import heavy
 from barrow.mechanisms.edge_histogram import EdgeHistogram
-from barrow.mechanisms.edge_intervals import Mask, half_width, node_weights
+from barrow.mechanisms.edge_intervals import Mask, RegionInterval, half_width, node_weights, region_mask
 from barrow.mechanisms.edge_noise import node_half_widths
 from barrow.numerics import float_up
 from barrow.spaces.space import Floats
@@ -26,6 +27,30 @@ _GUESSES = (0.05, 0.3, 1.5)
 _LEAST, _MOST = -6.0, 6.0
 _MOST_ROWS = 30_000
 """Borders with more items than this have the plain weights alone."""
+
+
+def region_interval(
+    plan: EdgeHistogram, values: Floats, region: ArrayLike, miss: float = 0.05, *, outer: ArrayLike | None = None
+) -> RegionInterval:
+    """An interval that holds the share of people's items in ``region`` with probability at least 1 - miss.
+
+    Args:
+        plan: How the values were made.
+        values: The released value of each node.
+        region: Ids of the items, or one truth value for each item; chosen without looking at the release, or else use
+            :func:`barrow.mechanisms.edge_intervals.chosen_region_interval`.
+        miss: How often the interval may miss.
+        outer: Where the region cuts cells: all that it meets, while ``region`` are those wholly inside.
+    """
+    least, most = region_mask(plan, region), region_mask(plan, region if outer is None else outer)
+    above, wide, cut = best_end(plan, values, most, miss)
+    if outer is None and (node_weights(plan, least)[0] == node_weights(plan, most)[1]).all():
+        below, narrow = above - 2.0 * wide, wide
+    else:
+        other, narrow, _ = best_end(plan, values, ~least, miss)
+        below = 1.0 - other
+    low, high = max(0.0, min(below, 1.0)), min(1.0, max(above, 0.0))
+    return RegionInterval(low, max(low, high), (below + above) / 2.0, cut, max(wide, narrow))
 
 
 def best_end(plan: EdgeHistogram, values: Floats, region: Mask, miss: float) -> tuple[float, float, int]:

@@ -18,7 +18,7 @@ import numpy as np
 from barrow.mechanisms.edge_histogram import EdgeHistogram, Spacing, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
 from barrow.mechanisms.summed import SumForm, SumGroup
-from barrow.noise import RandomSource, exact_multinomials
+from barrow.noise import RandomSource, uniform_below, uniform_places
 from barrow.noise.additive.graph_noise import checked_edge_grid
 from barrow.noise.counts.shares import noise_shares
 from barrow.numerics import Exact, checked_people, float_up
@@ -28,7 +28,8 @@ from barrow.queries import Query
 from barrow.spaces import NeighbourGraph, Space
 from barrow.spaces.space import Ids
 
-_LEAST_BITS, _MOST_BITS = 10, 24
+_LEAST_BITS, _MOST_BITS, _MOST_URN_BITS = 10, 24, 16
+"""Of s. Where two or more must be honest, noise comes from an urn with as many balls as it has samples: seconds."""
 _SAMPLING = 16
 """The variance that sampling adds to the share of any region is at most the noise's own over this."""
 _FEW_NODES = 2000
@@ -101,15 +102,16 @@ class SampledEdgeNoise(EdgeNoise):
 
     def sample(self, query: Query, items: Ids, *, source: RandomSource | None = None) -> list[int]:
         """One person's answer: s of their items, drawn with replacement and carried to nodes, counted by node."""
-        rows, weights = query.table.integers.tocsr(), dict[int, int]()
-        distinct, often = np.unique(items if len(items) else [query.space.default_item], return_counts=True)
-        for item, many in zip(distinct.tolist(), often.tolist(), strict=True):
+        rows, held = query.table.integers.tocsr(), items if len(items) else np.array([query.space.default_item])
+        chosen = held[uniform_places(np.full(self.samples, len(held)), source=source)]
+        part = slice(rows.indptr[chosen[0]], rows.indptr[chosen[0] + 1])
+        drawn = uniform_below(np.full(self.samples, rows.data[part].sum()), source=source)
+        result = np.zeros(self.dimension, dtype=np.int64)
+        for item in np.unique(chosen).tolist():
             part = slice(rows.indptr[item], rows.indptr[item + 1])
-            for node, weight in zip(rows.indices[part].tolist(), rows.data[part].tolist(), strict=True):
-                weights[node] = weights.get(node, 0) + many * weight
-        drawn = exact_multinomials([self.samples], [list(weights.values())], source=source)[0].tolist()
-        counts = dict(zip(weights, drawn, strict=True))
-        return [int(counts.get(node, 0)) for node in range(self.dimension)]
+            places = np.searchsorted(np.cumsum(rows.data[part]), drawn[chosen == item], side="right")
+            np.add.at(result, rows.indices[part][places], 1)
+        return [int(count) for count in result]
 
     def noise_share(self, *, source: RandomSource | None = None) -> list[int]:
         """One aggregator's noise at the nodes: added at one end of every edge, subtracted at the other."""
@@ -144,9 +146,10 @@ def samples_for(people: int, alpha: Fraction, longest: float, parties: Aggregati
     The share P of a region has the variance P (1 - P)/(n s) <= 1/(4 n s) by sampling, and at least that of the noise of
     one edge of length l at its border, 2 m/(m - b)/(alpha n l)^2.
     """
+    most = _MOST_BITS if parties.honest == 1 else _MOST_URN_BITS
     wanted = _SAMPLING * people * (float(alpha) * longest) ** 2 / (8.0 * float(parties.noise_factor))
     bits = max(_LEAST_BITS, math.ceil(math.log2(max(wanted, 1.0) + 1.0)))
-    return (1 << min(bits, _MOST_BITS)) - 1
+    return (1 << min(bits, most)) - 1
 
 
 def inner_for(alpha: Fraction, samples: int) -> Fraction:

@@ -21,7 +21,7 @@ from barrow import heavy
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center
 from barrow.numerics import MOST_RECORDS, SUM_BITS, TABLE_BITS, checked_people, float_up
-from barrow.numerics.limits import total
+from barrow.numerics.limits import Limbs, limbs_of, recut, sum_of, total
 from barrow.queries import Query
 from barrow.spaces import Space
 from barrow.spaces.space import Ids
@@ -154,21 +154,20 @@ class UserSums:
     _limbs: NDArray[np.int64]
 
     @classmethod
-    def of(cls, space: Space, *, items: ArrayLike, values: Iterable[int], users: int) -> UserSums:
-        """From an engine's sums: how many steps of mass lie on each item."""
-        n, ids, steps = checked_people(users), _whole(items), [int(x) for x in values]
-        if len(ids) != len(steps) or (ids.size and (ids.min() < 0 or ids.max() >= space.items)):
+    def of(cls, space: Space, *, items: ArrayLike, values: Iterable[int] | Limbs, users: int) -> UserSums:
+        """From an engine's sums: how many steps of mass lie on each item, as whole numbers or as limbs."""
+        n, ids, steps = checked_people(users), _whole(items), limbs_of(values)
+        if len(ids) != steps.shape[1] or (ids.size and (ids.min() < 0 or ids.max() >= space.items)):
             raise _unusable()
         mass = n << SUM_BITS
-        left = mass - sum(steps)
-        if len(np.unique(ids)) < len(ids) or left < 0 or any(x < 0 for x in steps):
+        left = mass - sum_of(steps)
+        if len(np.unique(ids)) < len(ids) or left < 0:
             raise _unusable()
         # As many bits in a limb as leave room for a sum over all items times half an integer of a table.
         width = _RECORD_BITS - space.items.bit_length()
         table = np.zeros((-(-mass.bit_length() // width), space.items), dtype=np.int64)
-        for i in range(len(table)):
-            limb = [(x >> i * width) & (2**width - 1) for x in [*steps, left]]
-            np.add.at(table[i], np.append(ids, space.default_item), np.array(limb, dtype=np.int64))
+        table[:, ids] = recut(steps, width, len(table))
+        table[:, space.default_item] += recut(limbs_of([left]), width, len(table))[:, 0]
         return cls(space, n, table)
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from typing import cast
 
 import numpy as np
 
-from barrow.errors import ParameterError
+from barrow.errors import one_of
 from barrow.mechanisms.additive import CONFIDENCE, AdditiveNoise
 from barrow.mechanisms.edge_histogram import edge_histogram, reach_upper
 from barrow.mechanisms.edge_intervals import noise_of
@@ -199,10 +199,7 @@ def strategies_for(
     >>> result[0].factors.name, 1.0 <= result[0].rms / result[0].rms_lower <= 1.005
     ('ellipsoid', True)
     """
-    if noise not in ("auto", "gaussian", "laplace", "l2", "linf"):
-        raise ParameterError(
-            f"noise is {noise!r}.", allowed="'auto', 'gaussian', 'laplace', 'l2' or 'linf'", fix="noise='auto'"
-        )
+    one_of(noise, "noise", ("auto", "gaussian", "laplace", "l2", "linf"))
     slack = probability(delta)
     results = []
     for factors in factorisations(workload, None if weights is None else tuple(map(float, weights))):

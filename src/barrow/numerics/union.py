@@ -37,16 +37,16 @@ def outline(corners: Floats) -> list[Ring]:
 def _cut(starts: Floats, ends: Floats) -> Floats:
     """Edges along a row, cut at all corners on it; others as they are."""
     level = (starts[:, 1] == ends[:, 1]) & (starts[:, 0] != ends[:, 0])
-    results = [np.stack([starts[~level], ends[~level]], axis=1)]
-    for height in np.unique(starts[level, 1]).tolist():
-        here = level & (starts[:, 1] == height)
-        marks = np.unique(np.concatenate([starts[starts[:, 1] == height, 0], ends[ends[:, 1] == height, 0]]))
-        for a, b in zip(starts[here, 0].tolist(), ends[here, 0].tolist(), strict=True):
-            first, last = np.searchsorted(marks, [min(a, b), max(a, b)])
-            stops = marks[first : last + 1] if a < b else marks[first : last + 1][::-1]
-            row = np.column_stack([stops, np.full(len(stops), height)])
-            results.append(np.stack([row[:-1], row[1:]], axis=1))
-    return np.concatenate(results)
+    rows = np.flatnonzero(level)
+    rows = rows[np.argsort(starts[rows, 1], kind="stable")]
+    # By height first, so that all corners on an edge stand between its ends.
+    marks, ids = np.unique(np.concatenate([starts, ends])[:, ::-1], axis=0, return_inverse=True)
+    first, last = ids.ravel()[rows], ids.ravel()[len(starts) + rows]
+    pieces, way = np.abs(last - first), np.sign(last - first)
+    piece = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    at = np.repeat(first, pieces) + np.repeat(way, pieces) * piece
+    cut = np.stack([marks[at], marks[at + np.repeat(way, pieces)]], axis=1)[:, :, ::-1]
+    return np.concatenate([np.stack([starts[~level], ends[~level]], axis=1), cut])
 
 
 def _chained(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], points: Floats) -> list[Ring]:

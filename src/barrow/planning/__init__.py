@@ -6,7 +6,7 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.planning.candidates import BaselineComparison, Candidate, best_first, reasons, useless
-    from barrow.planning.comparing import ComparisonRequest, compare, compared
+    from barrow.planning.comparing import ComparisonRequest, compare_histograms, compared
     from barrow.planning.comparison import Baseline, Comparison
     from barrow.planning.densities import DensityMap, bandwidth_errors, best_of
     from barrow.planning.histograms import HistogramTarget, histogram_candidates
@@ -29,7 +29,7 @@ else:
         __name__,
         {
             ".candidates": "BaselineComparison Candidate best_first reasons useless",
-            ".comparing": "ComparisonRequest compare compared",
+            ".comparing": "ComparisonRequest compare_histograms compared",
             ".comparison": "Baseline Comparison",
             ".densities": "DensityMap bandwidth_errors best_of",
             ".histograms": "HistogramTarget histogram_candidates",

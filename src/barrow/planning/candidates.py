@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from barrow.accounting import epsilon_at
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.numerics import float_up
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Promise, UserLevel
@@ -145,17 +145,14 @@ def useless(error: float, guess: float | None, unit: str, most: float | None = N
     near = f" {unit}" if unit else ""
     about = f"about {error:.3g}{near}" + ("" if most is None else f", at most about {largest:.3g}{near}")
     return [
-        f"The answer will be nearly useless: it is off by {about}, and a guess without any data errs by "
+        f"The answer will be nearly useless: it is off by {about}, and without any data the error would be "
         f"{guess:.3g}{near}."
     ]
 
 
 def checked_definition(definition: str) -> str:
     """``definition``, if it is one of ``DEFINITIONS``."""
-    if definition not in DEFINITIONS:
-        raise ParameterError(
-            f"definition is {definition!r}.", allowed=", ".join(map(repr, DEFINITIONS)), fix="definition = 'auto'"
-        )
+    one_of(definition, "definition", DEFINITIONS)
     return definition
 
 
@@ -184,7 +181,7 @@ def user_level_within(
 def no_epsilon() -> ParameterError:
     """That user-level DP was asked for where nothing says its epsilon."""
     return ParameterError(
-        "definition is 'user_level', but the study makes no promises that would say its epsilon.",
+        "definition is 'user_level', but the study makes no promises from which its epsilon follows.",
         allowed='promises such as "all, anywhere, 1"',
         fix="definition = 'emd', or promises",
     )

@@ -1,4 +1,4 @@
-"""``compare``: all mechanisms for a question under EMD-DP, and ordinary user-level DP beside them.
+"""A comparison: all mechanisms for a question under EMD-DP, and ordinary user-level DP beside them.
 
 User-level DP is set to the epsilon that keeps every promise, the smallest that is asked, and to the worst case of the
 chosen release; where errors cross is said too. EMD-DP at alpha is user-level DP at the worst case of alpha, so it is
@@ -17,105 +17,41 @@ from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.comparison import PROMISES, REQUEST, WORST, Baseline, Change, Comparison
 from barrow.planning.histograms import HistogramTarget, histogram_candidates
-from barrow.planning.linear import errors_within, user_level_errors
-from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_linear, paper_rule_local
-from barrow.planning.simulate import Reference, reference_distribution
-from barrow.planning.terms import Terms
+from barrow.planning.rules import PaperRule, paper_rule_central, paper_rule_local
 from barrow.planning.user_level import released_user_level, user_level_histograms
-from barrow.promises import Aggregation, Model, Policy, describe_move
-from barrow.promises.definitions import positive, probability, to_model
-from barrow.promises.policy import PromiseLike, Satisfied
-from barrow.queries import Query, query_from_spec
+from barrow.promises import Model, Policy, describe_move
+from barrow.promises.definitions import positive
+from barrow.promises.policy import Satisfied
 from barrow.spaces import Space
 
 _LARGEST_ALPHA = 10_000.0
 
 
-def compare(
-    space: Space,
-    query: Mapping[str, object] | Query,
-    alpha: Exact | None = None,
-    delta: Exact = 0,
-    *,
-    users: int,
-    items: int | None = None,
-    model: str = Model.CENTRAL,
-    promises: Policy | Sequence[PromiseLike] | None = None,
-    epsilons: Sequence[Exact] = (),
-    reference: Reference = "auto",
-    noise: str = "auto",
-    decode: str = "auto",
-    parties: Aggregation | None = None,
+def compare_histograms(
+    target: HistogramTarget, policy: Policy | None = None, epsilons: Sequence[Exact] = ()
 ) -> Comparison:
-    """All mechanisms that can answer ``query`` under (alpha, delta)-EMD-DP, and user-level DP beside them.
+    """All histograms that keep the target's terms, and user-level DP beside them.
 
     User-level DP is at the smallest epsilon of the promises, which keeps all of them, at the worst case of the choice,
     and at every epsilon that is asked for.
 
     Args:
-        space: The public space.
-        query: What is asked; for a histogram the error is the EMD after decoding, otherwise a 95 % half width.
-        alpha: Privacy loss per unit of EMD; by default the largest that keeps the promises.
-        delta: By how much more often a guess may be right than epsilon says; 0 leaves pure guarantees.
-        users: n, public.
-        items: m, how many items each user holds, where that is public and the same for all; without it mechanisms that
-            need it are left out.
-        model: ``"central"``, ``"local"``, ``"aggregated"``, or ``"shuffle"`` (histograms).
-        promises: (share, distance, epsilon), as texts or triples, or a policy; their changes head the columns.
+        target: What is wanted; errors are earth mover's distances after decoding at its reference.
+        policy: The promises; their changes head the columns.
         epsilons: More parameters of user-level DP to compare with.
-        reference: The public distribution at which the error of a decoded histogram is predicted.
-        noise: Of a histogram: ``"auto"``, ``"laplace"`` or ``"gaussian"``.
-        decode: Of a histogram: ``"auto"`` or ``"nearest"``.
-        parties: In the aggregated model, who adds up.
 
+    >>> import numpy as np
+    >>> from barrow.planning import Terms
     >>> from barrow.spaces import Clustered
-    >>> result = compare(Clustered.grid(5, 4, r=0.02), {"kind": "histogram"}, 25, users=10**4, epsilons=["0.5"])
+    >>> space = Clustered.grid(5, 4, r=0.02)
+    >>> target = HistogramTarget(Terms(space, 10**4, given=Fraction(25)), np.full(20, 0.05))
+    >>> result = compare_histograms(target, epsilons=["0.5"])
     >>> result.choice.name, [baseline.why for baseline in result.baselines]
     ('tree', ['was asked for', 'has the same worst case'])
     """
-    if isinstance(users, bool) or users is None or users < 2:
-        raise ParameterError(f"users is {users!r}.", allowed="a whole number, 2 or more", fix="users=1000")
-    slack = probability(delta)
-    policy = promises if promises is None or isinstance(promises, Policy) else Policy(space, promises, delta=slack)
-    if alpha is None and policy is None:
-        raise ParameterError(
-            "Neither promises nor alpha are given.", allowed="one of them", fix='promises=["1/30, 10 km, 0.5"]'
-        )
-    terms = Terms(space, users, delta=slack, model=to_model(model), parties=parties)
-    if alpha is None and policy is not None:  # each mechanism at the largest alpha that keeps the promises
-        terms = replace(terms, promises=policy.promises, records=policy.records)
-    else:
-        terms = replace(terms, given=positive(alpha or 0, "alpha"))
-    query = query if isinstance(query, Query) else query_from_spec(space, dict(query))
-    if query.of_items:
-        target = HistogramTarget(terms, reference_distribution(space, reference), items, noise, decode)
-        request = _histogram(target)
-        own, cannot = histogram_candidates(target)
-    else:
-        request = _linear(query, slack, users, model, parties)
-        own, cannot = _snapped(query, errors_within(query, terms)), {}
-    rate = own[0].guarantee.definition.parameters.get("alpha", terms.alpha)
-    return compared(space, request, own, rate, slack, policy=policy, epsilons=epsilons, cannot=cannot)
-
-
-def _linear(
-    query: Query, delta: Fraction, users: int, model: str, parties: Aggregation | None = None
-) -> ComparisonRequest:
-    """A linear question: errors are half widths."""
-
-    def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
-        if parties is not None:
-            here = Terms(query.space, users, given=epsilon, model=to_model(model), parties=parties)
-            return _snapped(query, [as_user_level(one) for one in errors_within(query, here)])
-        return _snapped(query, user_level_errors(query, epsilon, delta, users=users, model=model))
-
-    return ComparisonRequest(query.description, "95 % half width of each value", query.unit, others, paper_rule_linear)
-
-
-def _snapped(query: Query, candidates: list[Candidate]) -> list[Candidate]:
-    """Snapping moves everybody's answer alike: without it a ratio of errors would flatter the smaller noise."""
-    moved = query.snapping_upper if query.snapping_counted else 0.0
-    return [replace(candidate, error=candidate.error + moved) for candidate in candidates]
+    terms, (own, cannot) = target.terms, histogram_candidates(target)
+    rate, request = own[0].guarantee.definition.parameters.get("alpha", terms.alpha), _histogram(target)
+    return compared(terms.space, request, own, rate, terms.delta, policy=policy, epsilons=epsilons, cannot=cannot)
 
 
 def _histogram(target: HistogramTarget) -> ComparisonRequest:
@@ -209,12 +145,13 @@ def compared(
         epsilons: More parameters of user-level DP.
         cannot: Why other mechanisms cannot answer.
 
-    >>> from barrow.planning import linear_errors
+    >>> from barrow.planning.linear import linear_errors, user_level_errors
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
     >>> query = mean(Line(0, 1, step="0.1"))
     >>> own = linear_errors(query, Fraction(5), users=100)
-    >>> request = _linear(query, Fraction(0), 100, "central")
+    >>> others = lambda epsilon, itself: user_level_errors(query, epsilon, users=100)
+    >>> request = ComparisonRequest("the mean", "half width", "km", others, lambda epsilon: None)
     >>> [baseline.epsilon for baseline in compared(query.space, request, own, Fraction(5), epsilons=[1]).baselines][0]
     Fraction(1, 1)
     """

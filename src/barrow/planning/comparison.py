@@ -90,12 +90,10 @@ class Comparison(Displayed):
         changes: Changes of one person's data: see ``Change``.
         uniform_guess: The error of a guess without data, for a histogram.
 
-    >>> from barrow.planning import compare
-    >>> from barrow.spaces import Line
-    >>> line = Line(0, 100, unit="years", step=1)
-    >>> result = compare(line, {"kind": "mean"}, promises=["all, 5 years, 0.5"], users=1000)
-    >>> print(result.sentence)
-    2.1 times less error than user-level DP that keeps the same promises (ε = 0.5).
+    >>> import barrow as bw
+    >>> study = bw.Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=1000)
+    >>> print(study.compare("mean").sentence)
+    2.4 times less error than user-level DP that keeps the same promises (ε = 0.5).
     """
 
     description: str
@@ -262,7 +260,7 @@ class Comparison(Displayed):
                 continue  # at this epsilon the choice is user-level DP itself
             start = f"Against user-level DP with ε = {float(baseline.epsilon):.3g}, EMD-DP is more accurate"
             if baseline.crossover is None and baseline.error <= self.candidates[0].error:
-                lines.append(f"{start} for no α below 10,000 that is known.")
+                lines.append(f"{start} for no known α below 10,000.")
             elif baseline.crossover is not None:
                 lines.append(f"{start} from about α = {baseline.crossover:.3g} on (predicted).")
             if baseline.rule is not None:

@@ -33,9 +33,12 @@ from barrow.spaces.space import Floats
 from barrow.transport import measure_of
 from barrow.transport.measure import MOST_MEASURED
 
-_FEW_ITEMS, _SOME_ITEMS, _MANY_ITEMS = 300, 500, 2000
+_FEW_ITEMS, _SOME_ITEMS, _MANY_ITEMS, _MANY_OF_PRODUCTS = 300, 500, 2000, 50_000
 _SURE, _MOST_DRAWS = 0.08, 40
 """Up to some items, the best has at most this relative standard error, or comes from so many releases."""
+_SURVEY, _SURVEY_DRAWS = 6000, (10, 120)
+"""Where aggregators add up: releases of the best times items, and their least and largest number. A survey is not
+asked twice, so that its prediction has a relative standard error of about 2 %, whatever snapping adds to the error."""
 _FIRST_DRAWS, _CLOSE = 3, 1.3
 """So many releases of each mechanism on small spaces, and more of those that are within this of the best."""
 _PER_ITEM, _LONGEST, _QUICK = 1.2e-4, 120.0, 15.0
@@ -144,7 +147,7 @@ def _outdone(name: str, candidates: Sequence[Candidate], target: HistogramTarget
     if name not in ("frequency", "paper") or not candidates or target.items is None or terms.model is not Model.CENTRAL:
         return None
     if name == "paper":
-        return "Randomised items with a better accountant are among the others"
+        return "Randomised items with a better accountant are listed too"
     try:
         result = most_accurate_items(terms.space, terms.alpha, terms.delta, items=target.items, users=terms.users)
     except ParameterError:
@@ -155,7 +158,7 @@ def _outdone(name: str, candidates: Sequence[Candidate], target: HistogramTarget
     best = min(candidate.error for candidate in candidates)
     if error <= ALIKE * best:
         return None
-    return f"Even at the largest alpha0 to hope for it errs {error / best:.3g} times as much"
+    return f"Even at the largest possible alpha0 its error is {error / best:.3g} times as much"
 
 
 def _contest(candidates: list[Candidate], target: HistogramTarget) -> list[Candidate]:
@@ -174,6 +177,9 @@ def _refined(candidate: Candidate, target: HistogramTarget) -> Candidate:
 def _settled(best: Candidate, target: HistogramTarget) -> Candidate:
     """With more releases where few of them differ much from each other; of what is quick to decode."""
     items = target.terms.space.items
+    if target.terms.model is Model.AGGREGATED and items <= _MANY_ITEMS:
+        fewest, most = _SURVEY_DRAWS
+        return _simulated(best, target, min(most, max(fewest, _SURVEY // items)))
     if items > _SOME_ITEMS or best.name not in QUICK or not best.standard_error:
         return best
     wanted = min(_MOST_DRAWS, draws_of(items) * (best.standard_error / (_SURE * best.error)) ** 2)
@@ -195,31 +201,41 @@ def _hopeless(target: HistogramTarget) -> dict[str, str]:
         return {}
     deep = grid is not None and grid.dimension > 2  # where nodes have many edges scales may win
     lost = ["multiscale"] if central and not (deep and space.items <= _MANY_ITEMS) else []
-    if space.items > _MANY_ITEMS:
+    product = bool(space.geometry.parts)  # of few nodes with many edges each, single cells have less noise
+    if space.items > (_MANY_OF_PRODUCTS if product else _MANY_ITEMS):
         lost += ["cells", *(["tree"] if line else [])]  # along a line it is the same noise at the finest spacing
     return {
-        kind: f"On large spaces it errs more than noise along edges; mechanism = {kind!r} asks for it" for kind in lost
+        kind: f"On large spaces it is less accurate than noise along edges; mechanism = {kind!r} forces it"
+        for kind in lost
     }
 
 
 def _additive(kind: HistogramKind) -> Callable[[HistogramTarget], Candidate]:
     def build(target: HistogramTarget) -> Candidate:
-        terms, built = target.terms, noise_within(target, kind.name)
-        result, size = _predicted(built, target), terms.space.diameter
-        whose = "each person's " if terms.model is Model.LOCAL else ""
-        return Candidate(
-            kind.name,
-            f"{whose}{kind.words} ({built.noise.name})",
-            price(built.event),
-            result.mean,
-            None if built.undecoded is None else built.undecoded * size,
-            built.upper * size,
-            mechanism=built,
-            standard_error=result.standard_error,
-            decoded=result.decoded,
-        )
+        built = noise_within(target, kind.name)
+        result = _predicted(built, target)
+        return additive_candidate(target, built, result.mean, result.standard_error, result.decoded)
 
     return build
+
+
+def additive_candidate(
+    target: HistogramTarget, built: HistogramNoise, error: float, standard_error: float | None, decoded: float | None
+) -> Candidate:
+    """Additive noise with its price, and errors that were predicted of it."""
+    terms = target.terms
+    size, whose = terms.space.diameter, "each person's " if terms.model is Model.LOCAL else ""
+    return Candidate(
+        built.family.name,
+        f"{whose}{built.family.words} ({built.noise.name})",
+        price(built.event),
+        error,
+        None if built.undecoded is None else built.undecoded * size,
+        built.upper * size,
+        mechanism=built,
+        standard_error=standard_error,
+        decoded=decoded,
+    )
 
 
 def _predicted(
@@ -264,8 +280,14 @@ def _first_draws(space: Space) -> int | None:
     return _FIRST_DRAWS if space.items <= _FEW_ITEMS else None
 
 
-def noise_within(target: HistogramTarget, kind: str) -> HistogramNoise:
-    """The noise of one kind with the largest alpha that keeps the terms: what the answer cannot show costs nothing."""
+def noise_within(target: HistogramTarget, kind: str, *, quick: bool = False) -> HistogramNoise:
+    """The noise of one kind with the largest alpha that keeps the terms: what the answer cannot show costs nothing.
+
+    Args:
+        target: What is wanted.
+        kind: The name of the mechanism.
+        quick: Whether a spacing that is left open is guessed, and not simulated.
+    """
     terms, family = target.terms, HISTOGRAMS[kind]
     family.check(terms.space)
     spacing = target.spacing if family.spaced else None
@@ -275,7 +297,9 @@ def noise_within(target: HistogramTarget, kind: str) -> HistogramNoise:
 
     most = target.report_values if terms.model is Model.LOCAL else None
     if isinstance(spacing, str):
-        spacing = best_spacing(terms.space, target.reference, lambda here, gap: at(terms.alpha, gap, here), most)
+        spacing = best_spacing(
+            terms.space, target.reference, lambda here, gap: at(terms.alpha, gap, here), most, quick=quick
+        )
     built = at(terms.alpha, spacing)
     if most is not None and built.noise.dimension > most:
         raise ParameterError(
@@ -313,9 +337,7 @@ def _noise_of(
 
 def _items(target: HistogramTarget) -> int:
     if target.items is None:
-        raise ParameterError(
-            "It needs people who all hold the same public number of items, and that number is not given."
-        )
+        raise ParameterError("It needs the public number of items that everybody holds, which is not given.")
     return target.items
 
 
@@ -371,7 +393,7 @@ def _estimated(name: str, words: str, estimator: FrequencyEstimator, target: His
 
 def check_size(space: Space) -> None:
     """Refuses histograms of so many items that planning and decoding them takes minutes."""
-    seconds = space.items * _PER_ITEM
+    seconds = space.records_space.items * _PER_ITEM  # an item for people without records takes no time
     if seconds <= _LONGEST:
         return
     grid = space.records_space
@@ -384,7 +406,7 @@ def check_size(space: Space) -> None:
         size = float(spec[key]) * (seconds / _QUICK) ** power
         fix = f"{key} = {float(f'{size:.2g}'):g} takes about {_QUICK:g} s"
     raise ParameterError(
-        f"A histogram of {space.items:,} items takes about {seconds / 60.0:.0f} min to plan.",
+        f"A histogram of {space.records_space.items:,} items takes about {seconds / 60.0:.0f} min to plan.",
         allowed=f"at most about {_LONGEST / _PER_ITEM:,.0f} items",
         fix=fix,
     )

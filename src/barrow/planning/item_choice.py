@@ -158,7 +158,7 @@ def choose_items(
                 return ItemChoice(built, guarantee, result)
     if alpha0 < _SMALLEST:
         raise ParameterError(
-            f"Each report would get alpha0 = {float(alpha0):.3g}: the reports would be noise and nothing else.",
+            f"Each report would get alpha0 = {float(alpha0):.3g}: the reports would be pure noise.",
             allowed=f"an alpha0 of at least {float(_SMALLEST):g} for each report",
             fix="delta=1e-9 (reports hide each other), fewer items for each user, or a query such as 'histogram'",
         )

@@ -153,7 +153,7 @@ CAVEATS: tuple[Caveat, ...] = (
         "Section 8",
     ),
     Caveat(
-        "What is sensitive must be said",
+        "The distance must be agreed on",
         "The distance decides what is protected. Say in public what counts as near and as far, and ask those concerned "
         "whether they agree, before you choose alpha.",
         "Section 8",

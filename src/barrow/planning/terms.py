@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
+from barrow import accounting
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_down, float_up, gdp_mu_lower, whole
 from barrow.numerics.exact import at_most
@@ -17,6 +18,7 @@ from barrow.promises import Aggregation, GaussianNoise, Model, Policy, Promise, 
 from barrow.promises.events import Change, linear_change
 from barrow.promises.periods import Window
 from barrow.promises.policy import Satisfied
+from barrow.promises.records import UNSEEN
 from barrow.spaces import Space
 
 _ONE = Fraction(1)
@@ -39,6 +41,7 @@ class Terms:
         records: How records become items.
         reads: The window of periods that is released about; None for all records.
         periods: How many releases like this one there are, each about a period of its own.
+        ungrouped: Whether hidden groups are not read, so that another group changes nothing.
         number: What one number each person's records became; None where they stayed records.
         squares: Where the ledger adds up in quadrature, the square of the mu that each promise leaves to this question
             at ``delta``, which all such releases share.
@@ -67,6 +70,7 @@ class Terms:
     number: str | None = None
     squares: tuple[Fraction, ...] = ()
     parties: Aggregation | None = None
+    ungrouped: bool = False
 
     @property
     def anonymity_set(self) -> int:
@@ -87,13 +91,19 @@ class Terms:
     @cached_property
     def policy(self) -> Policy:
         """The promises as a policy."""
-        return Policy(self.space, self.promises, delta=self.delta, records=self.records, reads=self.reads)
+        return self._policy(self.promises)
 
     def policy_of(self, promises: Sequence[Promise]) -> Policy | None:
         """Other promises about the same records; None if there are none."""
         if not promises:
             return None
-        return Policy(self.space, promises, delta=self.delta, records=self.records, reads=self.reads)
+        return self._policy(promises)
+
+    def _policy(self, promises: Sequence[Promise]) -> Policy:
+        return Policy(
+            self.space, promises, delta=self.delta, records=self.records, reads=self.reads,
+            number=self.number is not None, ungrouped=self.ungrouped,
+        )  # fmt: skip
 
     @property
     def satisfied(self) -> tuple[Satisfied, ...]:
@@ -145,9 +155,15 @@ class Terms:
                     fix='promises=["all, 300 m, 0.5"]',
                 )
             return _within(self.given * self.fraction / self.periods)
+        if not any(row.reach for row in self.satisfied):
+            raise ParameterError(
+                "All promises are about another group, and the question reads nothing of the hidden groups.",
+                allowed="a promise about what the question reads",
+                fix='"all, anywhere, 1", beside the others',
+            )
         return _within(
             min(
-                epsilon / change(subset.share, subset.reach, ratio)
+                epsilon / max(change(subset.share, subset.reach, ratio), UNSEEN)
                 for epsilon, subset in zip(self.epsilons, self.policy.satisfied, strict=True)
             )
         )
@@ -172,7 +188,8 @@ class Terms:
         if not limits:
             seen, limits = Fraction(1), [(alpha, Fraction(1), Fraction(1))]
         mu = min(
-            Fraction(gdp_mu_lower(float_down(epsilon), float_down(self.delta))) / change(share, reach, seen)
+            Fraction(gdp_mu_lower(float_down(epsilon), float_down(self.delta)))
+            / max(change(share, reach, seen), UNSEEN)
             for epsilon, share, reach in limits
         )
         # Both ways are rounded to the safe side, so that the price may come out some units in the last place higher.
@@ -203,6 +220,7 @@ class Terms:
             **({} if self.honest_fraction == 1 else {"honest": exact_text(self.honest_fraction)}),
             **({} if self.records is RecordMap.CONTRACTION else {"records": self.records.value}),
             **({} if self.number is None else {"number": self.number}),
+            **({"ungrouped": True} if self.ungrouped else {}),
             **({} if self.reads is None else {"reads": self.reads.text, "pool": self.reads.pool}),
             **(
                 {}
@@ -217,10 +235,10 @@ class Terms:
 
 def _mu_within(squares: Sequence[Fraction], changes: Sequence[Fraction]) -> Fraction:
     """The largest mu, rounded down, whose square at every change is at most what is left."""
-    mu = min(Fraction(root_down(square)) / w for square, w in zip(squares, changes, strict=True))
+    mu = min(Fraction(root_down(square)) / max(w, UNSEEN) for square, w in zip(squares, changes, strict=True))
     if not mu > 0:
         raise ParameterError(
-            "Nothing is left in quadrature at a promise.",
+            "Nothing of the share for quadrature is left at a promise.",
             allowed="a promise that is not spent",
             fix="barrow ledger show",
         )
@@ -230,9 +248,7 @@ def _mu_within(squares: Sequence[Fraction], changes: Sequence[Fraction]) -> Frac
 @lru_cache(maxsize=1024)
 def _pure(square: Fraction) -> Fraction:
     """The largest epsilon, rounded down, of a pure release whose mu has this square (docs/proofs/adaptive.md)."""
-    from barrow.accounting.adaptive import pure_epsilon_lower  # whoever reads a study needs no accountant
-
-    return Fraction(pure_epsilon_lower(root_down(square)))
+    return Fraction(accounting.pure_epsilon_lower(root_down(square)))
 
 
 @lru_cache(maxsize=1024)

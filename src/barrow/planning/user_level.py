@@ -119,7 +119,7 @@ def reported_user_level(terms: Terms, name: str, noise: str = "auto") -> LocalSu
 
 
 def _central(
-    space: Space, budget: Fraction, slack: Fraction, users: int, decode: str
+    space: Space, budget: Fraction, slack: Fraction, users: int, decode: str, only: str | None = None
 ) -> Iterator[tuple[str, HistogramNoise]]:
     inner = base_space(space)
     few, added = inner.items <= _MANY_ITEMS, inner is not space
@@ -133,7 +133,7 @@ def _central(
         # Where noise is far below an item's share, scales were no better wherever measured, and take long to decode.
         scales = few and inner.geometry.places is not None and inner.items > _SETTLED * float(budget) * users
         kinds += ["cells", "multiscale"] if scales else ["cells"]
-    for kind in kinds:
+    for kind in kinds if only is None else [only]:
         try:
             built = [user_level_histogram(space, kind, budget, users=users, how=decode)]
             if slack:
@@ -147,17 +147,34 @@ def _central(
 def _simulated(kind: str, mechanism: HistogramNoise, guess: Floats, draws: int) -> Candidate:
     few = mechanism.query.dimension >= _MANY_OUTPUTS or kind == "multiscale"
     most = 1 if mechanism.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
-    result, size = simulate(mechanism, guess, min(draws, most), MOST_RANKED), mechanism.space.diameter
+    result = simulate(mechanism, guess, min(draws, most), MOST_RANKED)
+    return _candidate(kind, mechanism, result.mean, result.standard_error, result.decoded)
+
+
+def _candidate(
+    kind: str, mechanism: HistogramNoise, error: float, standard_error: float | None, decoded: float | None
+) -> Candidate:
     return Candidate(
         kind,
         f"user-level: {mechanism.family.user_level_words} ({mechanism.noise.name})",
         price(mechanism.event),
-        result.mean,
-        None if mechanism.undecoded is None else mechanism.undecoded * size,
+        error,
+        None if mechanism.undecoded is None else mechanism.undecoded * mechanism.space.diameter,
         mechanism=mechanism,
-        standard_error=result.standard_error,
-        decoded=result.decoded,
+        standard_error=standard_error,
+        decoded=decoded,
     )
+
+
+def alone_user_level(
+    target: HistogramTarget, name: str, error: float, standard_error: float | None, decoded: float | None
+) -> Candidate:
+    """The mechanism ``name`` at the largest epsilon that keeps every promise, with errors that were predicted of it."""
+    terms = target.terms
+    slack = Fraction(0) if target.noise == "laplace" else terms.adding_delta
+    for kind, built in _central(terms.space, min(terms.epsilons), slack, terms.users, target.decode, name):
+        return _candidate(kind, built, error, standard_error, decoded)
+    raise ParameterError(f"The mechanism {name!r} has no answer here.")
 
 
 def _reported(name: str, mechanism: LocalSubsets, guess: Floats, draws: int) -> Candidate:

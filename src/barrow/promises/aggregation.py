@@ -59,8 +59,8 @@ class Aggregation:
         """What the guarantee rests on beside mathematics, in words that follow "if"."""
         return (
             f"at least {self.honest} of the {self.aggregators} aggregators kept to the rules: counted each answer "
-            "once, drew noise once, after the last answer, and showed nobody their shares; all of them together would "
-            "have seen everybody's answer, and nothing is promised against that"
+            "once, drew noise once, after the last answer, and showed nobody their shares; all of them together "
+            "could have seen everybody's answer, and there is no guarantee against that"
         )
 
     def to_spec(self) -> dict[str, int]:

@@ -373,7 +373,7 @@ class DiscreteEmd(Definition):
         delta = group_delta_upper(self.epsilon, self.delta, steps)
         if not delta < 1.0 or math.isnan(delta):
             raise ParameterError(
-                "Group privacy over so many steps gives a delta of 1, which promises nothing.",
+                "Group privacy over this many steps gives a delta of 1, which is no guarantee.",
                 allowed="a smaller delta, a smaller epsilon or a larger radius",
                 fix="reduce delta, or ask about a shorter distance",
             )

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, nearest_name, one_of
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
 Pool = Literal["records", "periods"]
@@ -308,8 +308,7 @@ class Window:
     weights: tuple[Fraction, ...] | None = None
 
     def __post_init__(self) -> None:
-        if self.pool not in _POOLS:
-            raise ParameterError(f"The pool is {self.pool!r}.", allowed=" or ".join(_POOLS), fix='pool="records"')
+        one_of(self.pool, "pool", list(_POOLS))
         if not self.periods or len({period.unit for period in self.periods}) != 1:
             raise ParameterError(
                 f"A window has {len(self.periods)} periods of {len({p.unit for p in self.periods})} units.",

@@ -14,7 +14,7 @@ from barrow.errors import ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up
 from barrow.promises.periods import Window
 from barrow.promises.promise import Promise, odds_sentence, odds_upper
-from barrow.promises.records import RecordMap
+from barrow.promises.records import UNSEEN, RecordMap
 from barrow.promises.scopes import Exposure, exposure
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.spec import ANOTHER_GROUP, ANYWHERE, PRESENCE
@@ -65,6 +65,8 @@ class Policy(Displayed):
         delta: By how much more often a guess may be right than the promises say, in [0, 1).
         records: How records become items; where they may jump, or are filtered, promises cost more.
         reads: The window of periods that is released about; None for all records.
+        number: Whether each person's records became one number.
+        ungrouped: Whether hidden groups are not read, so that another group changes nothing.
 
     >>> from barrow.spaces import Earth
     >>> policy = Policy(Earth(), ["1/30, 1000 mi, 0.2", "1, 100 mi, 0.2"], delta="1e-12")
@@ -77,6 +79,8 @@ class Policy(Displayed):
     delta: Fraction
     records: RecordMap
     reads: Window | None
+    number: bool
+    ungrouped: bool
 
     def __init__(
         self,
@@ -86,8 +90,12 @@ class Policy(Displayed):
         delta: Exact = 0,
         records: RecordMap = RecordMap.CONTRACTION,
         reads: Window | None = None,
+        number: bool = False,
+        ungrouped: bool = False,
     ) -> None:
         object.__setattr__(self, "space", space)
+        object.__setattr__(self, "ungrouped", ungrouped)
+        object.__setattr__(self, "number", number)
         object.__setattr__(self, "reads", reads)
         object.__setattr__(self, "records", records)
         with reading("The list of promises", allowed="promises, or texts", fix='["1/30, 1000 mi, 0.2"]'):
@@ -143,19 +151,25 @@ class Policy(Displayed):
         >>> Policy(Discrete(["a", "b"]), [("1/10", 1, "0.2")]).alpha_exact
         Fraction(2, 1)
         """
-        return min(promise.epsilon / (share * reach) for promise, _, share, reach in self._changes)
+        return min(promise.epsilon / max(share * reach, UNSEEN) for promise, _, share, reach in self._changes)
 
     @property
     def alpha(self) -> float:
         """alpha, rounded down."""
         return float_down(self.alpha_exact)
 
+    def _exposure(self, promise: Promise) -> Exposure:
+        return promise_exposure(
+            promise, self.space, records=self.records, reads=self.reads, number=self.number, ungrouped=self.ungrouped
+        )
+
     @cached_property
     def _changes(self) -> tuple[tuple[Promise, Fraction, Fraction, Fraction], ...]:
         rows = []
         for promise in self.promises:
-            seen = promise_exposure(promise, self.space, records=self.records, reads=self.reads)
-            rows.append((promise, parse_distance(promise.distance, self.space), seen.share, seen.reach))
+            seen = self._exposure(promise)
+            far = parse_distance(promise.distance, self.space) if seen.reach else Fraction(0)
+            rows.append((promise, far, seen.share, seen.reach))
         return tuple(rows)
 
     @cached_property
@@ -187,7 +201,7 @@ class Policy(Displayed):
         >>> round(policy.epsilon_at("1 day of 30", "1000 mi"), 4)
         0.0667
         """
-        seen = promise_exposure(Promise(share, distance, 1), self.space, records=self.records, reads=self.reads)
+        seen = self._exposure(Promise(share, distance, 1))
         return float_up(self.alpha_exact * seen.share * seen.reach)
 
     def per_unit(self) -> list[tuple[str, float]]:
@@ -263,7 +277,13 @@ class Policy(Displayed):
 
 
 def promise_exposure(
-    promise: Promise, space: Space, *, records: RecordMap = RecordMap.CONTRACTION, reads: Window | None = None
+    promise: Promise,
+    space: Space,
+    *,
+    records: RecordMap = RecordMap.CONTRACTION,
+    reads: Window | None = None,
+    number: bool = False,
+    ungrouped: bool = False,
 ) -> Exposure:
     """What a release about ``space`` that reads a window can see of a promised change.
 
@@ -277,11 +297,12 @@ def promise_exposure(
     return exposure(
         promise.scope,
         promise.share,
-        parse_distance(promise.distance, space),
+        Fraction(0) if ungrouped and promise.another_group else parse_distance(promise.distance, space),
         reads=reads,
         records=records,
         snapping=Fraction(space.snapping_upper),
         presence=_presence(promise, space),
+        number=number,
     )
 
 

@@ -7,6 +7,10 @@ from fractions import Fraction
 
 OUTSIDE = ("error", "default", "nearest", "elsewhere")
 """What is done with records outside the space."""
+UNSEEN = Fraction(1, 10**12)
+"""In place of a change that a release does not see, where one divides by it."""
+NUMBER = "one number a person: "
+"""Begins the name of what each person's records became, where they became one number."""
 MISSING = ("no records", "default item")
 """What people without records may hold."""
 
@@ -36,12 +40,12 @@ class RecordMap(Enum):
         if self is RecordMap.FILTER:
             return (
                 "Promises are about shares of all records that a person has in the data set. A query selects some of "
-                "them, and one record may be all that it selects, so that every promise costs the worst case"
+                "them, possibly only one record of a person, so every promise costs the worst case"
             )
         if self is RecordMap.JUMPS:
             return (
                 "Records that are next to each other may become items far apart (one outside counts as another item, "
-                "or a cast rounds it), so that a record that changes costs the largest distance"
+                "or a cast rounds it), so a changed record costs the largest distance"
             )
         return ""
 

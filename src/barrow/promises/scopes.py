@@ -163,6 +163,7 @@ def exposure(
     records: RecordMap = RecordMap.CONTRACTION,
     snapping: Fraction = Fraction(0),
     presence: Fraction | None = None,
+    number: bool = False,
 ) -> Exposure:
     """What a release that reads a window can see of a promised change: the one rule of plan, ledger and statement.
 
@@ -172,11 +173,14 @@ def exposure(
     Args:
         scope: The promise's scope; None for a share of all records.
         share: tau, the share of the records that change.
-        distance: q, how far they move on average, as a share of the diameter; None for any distance.
+        distance: q, how far they move on average, as a share of the diameter; None for any distance, 0 where what
+            changes is nothing that the release reads (docs/proofs/private-groups.md, section 3).
         reads: The window that the release reads; None for everything, by records.
         records: How records become items.
         snapping: rho.
         presence: For a promise about whether there are records at all, how far "no records" is from every item.
+        number: Whether each person's records became one number, of which a promise with a scope is about the one of a
+            period: of several periods together another number is made, and nobody knows how far that one moves.
 
     >>> month, tau = Scope.parse("any month"), Fraction(1, 30)
     >>> october = Window((Period.parse("2026-10"),))
@@ -185,14 +189,16 @@ def exposure(
     >>> exposure(None, tau, None, reads=october).share  # one record of October may be one of very many in all
     Fraction(1, 1)
     """
+    if distance == 0 and records is not RecordMap.FILTER:
+        return Exposure(share, Fraction(0), {})
     moved = records.reach_upper(share, distance, snapping)
     if reads is None:
-        everything = scope is not None and presence is not None and share == 1
+        everything = scope is not None and (number or (presence is not None and share == 1))
         return Exposure(*((_ONE, _ONE) if everything else moved), {})
     if scope is None:
         return Exposure(_ONE, _ONE, {})
     weights, whole, single = _met(scope.unit, reads)
-    if not whole:
+    if not whole or (number and not single):
         moved = (_ONE, _ONE)
     elif presence is not None and share == 1:
         moved = (_ONE, presence if single and records is not RecordMap.FILTER else _ONE)

@@ -61,7 +61,7 @@ def parse_share(value: Exact) -> Fraction:
     >>> parse_share("a dozen of 30")
     Traceback (most recent call last):
     ...
-    barrow.errors.ParameterError: the share is 'a dozen of 30', which cannot be read with certainty.
+    barrow.errors.ParameterError: the share is 'a dozen of 30', which cannot be read as a share.
       allowed: more than 0 and at most 1, e.g. "1/30", "1 day of 30", "one visit of 50", "2 %", "half" or "all"
       fix:     "1 of 50" in whole numbers of one thing, or a share on its own: "1/50", "2 %"
     """
@@ -107,4 +107,4 @@ def _so_many(value: str, count: str, noun: str | None, whole: str, of: str | Non
 
 def _unclear(value: str) -> ParameterError:
     text = repr(value) if len(value) <= 60 else repr(value[:57]) + "…"
-    return ParameterError(f"the share is {text}, which cannot be read with certainty.", allowed=_SHARES, fix=_FIX)
+    return ParameterError(f"the share is {text}, which cannot be read as a share.", allowed=_SHARES, fix=_FIX)

@@ -205,8 +205,8 @@ def _points(space: Space, kind: str) -> Floats:
     what = "A mean" if kind == "mean" else "An inner product"
     if space.geometry.periodic:
         raise ParameterError(
-            f"{what} does not exist on the {space.kind} space: its points go round, so halfway between two of them "
-            "is not one place.",
+            f"{what} does not exist on the {space.kind} space: it is a circle, so the middle of two points is not "
+            f"unique.",
             allowed="a line, a Euclidean space or an embedding",
             fix="histogram, density, region or distance" if space.geometry.on_earth else "circular_mean",
         )
@@ -230,7 +230,7 @@ def direction(space: Space, *, step: Exact | None = None) -> Query:
     grid = space.geometry.lattice if space.geometry.periodic else None
     if grid is None:
         raise ParameterError(
-            f"Directions are asked of a circle, and the space is a {space.kind}.",
+            f"Directions need a circle, but the space is a {space.kind}.",
             allowed="a circle, such as hours, weekdays or months",
             fix="kind = 'mean', or a circle for this column",
         )

@@ -24,6 +24,7 @@ from barrow.numerics import TABLE_BITS, Exact
 from barrow.queries.quantised import Quantised
 from barrow.queries.query import ClosedForm, Query, check_over, plain
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Space, parse_distance
+from barrow.spaces.augmented import has_outside
 from barrow.spaces.geometry import Box, BoxCells, Floats, Ids, cell_width
 from barrow.spaces.sphere import unit_vectors
 
@@ -76,10 +77,16 @@ def check_places(space: Space) -> None:
     """Refuse a space without a grid, or whose items are at no places."""
     _ = space.items
     if not space.geometry.has_map:
+        if has_outside(space):
+            raise ParameterError(
+                "A density has no place for records elsewhere.",
+                allowed="outside = 'elsewhere' with histograms, frequencies and functions",
+                fix="kind = 'histogram', a map as well; or outside = 'error' or 'nearest'",
+            )
         raise ParameterError(
             f"A density needs places, and the items of the {space.kind} space have none.",
             allowed="a line, a circle, a Euclidean space, the Earth or hexagons",
-            fix="histogram(space), or region_share(space, members=[...], ramp=...)",
+            fix="kind = 'histogram'",
         )
 
 
@@ -162,7 +169,7 @@ def _geodesic_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Flo
     centres = _centres(points, h)
     if len(centres) > MOST_OUTPUTS:
         raise too_many(width, space)
-    tree = heavy.spatial.cKDTree(unit_vectors(centres))
+    tree = heavy.cKDTree(unit_vectors(centres))
     vectors = unit_vectors(points)
 
     def reach(angle: float) -> float:

@@ -90,7 +90,7 @@ def region_share(
     disc = center is not None and radius is not None
     if disc == (members is not None) or (center is None) != (radius is None):
         raise ParameterError(
-            "The region is not clear.",
+            "The region is not given, or given twice.",
             allowed="center and radius (a disc), or members (a list of records)",
             fix="region_share(space, center=..., radius='10 km', ramp='5 km')",
         )

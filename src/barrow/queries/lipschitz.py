@@ -135,7 +135,7 @@ def by_near_pairs(
         beyond: From a norm and R to a bound on the quotients of pairs at distance at least R, non-increasing in R; by
             default range/R.
     """
-    tree = heavy.spatial.cKDTree(points)
+    tree = heavy.cKDTree(points)
     radius = min(reach, 1.0)
     spans = {p: table.range_upper(p) for p in norms}
 
@@ -280,7 +280,7 @@ def _chord(space: Space, points: Floats, radius: float) -> float:
 def _near(tree: Any, points: Floats, chord: float) -> Iterator[tuple[Ids, Ids]]:
     width = 4096
     for part in _slices(len(points), width):
-        local = heavy.spatial.cKDTree(points[part]).sparse_distance_matrix(tree, chord, output_type="coo_matrix")
+        local = heavy.cKDTree(points[part]).sparse_distance_matrix(tree, chord, output_type="coo_matrix")
         x, y = local.row.astype(np.int64) + part.start, local.col.astype(np.int64)
         keep = x < y
         x, y = x[keep], y[keep]

@@ -79,7 +79,7 @@ def person(
     wrong = [name for name, value in given.items() if value is not None and name not in takes]
     if wrong:
         raise ParameterError(
-            f"{wrong[0]} says nothing about the function {function!r}.",
+            f"{wrong[0]} is not an option of the function {function!r}.",
             allowed=", ".join(takes) or "no further option",
             fix=f"leave {wrong[0]} out",
         )

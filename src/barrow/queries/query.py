@@ -310,7 +310,7 @@ def check_over(over: str) -> None:
     if over == "records":
         raise ParameterError(
             "over is 'records'. A share of records counts a person as often as they have records, so one person with "
-            "many records can move it without bound, and how many records they have would not be protected.",
+            "many records can change it without bound, and the number of their records would not be protected.",
             allowed="'people': every person counts once, with the mean of their records. A share of records needs "
             "either public sizes (everybody is known to hold the same number m; then it equals the share of people), "
             "or the reduction that draws the same number of records from everybody, which protects changes up to a "

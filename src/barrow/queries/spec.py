@@ -30,7 +30,7 @@ QUERIES: dict[str, Callable[..., Query]] = {
     "hats": hats,
     "tree_edges": tree_edges,
     "function": function,
-    "workload": workload,
+    "workload": lambda space, parts, **more: workload(space, [query_from_spec(space, part) for part in parts], **more),
     "person": person,
 }
 """Every kind of query by its name in plain data."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -33,18 +33,18 @@ def table_floats(query: Query) -> Floats:
     return np.asarray(integers, dtype=np.float64) * float(query.step)
 
 
-def workload(space: Space, parts: Sequence[Query | Mapping[str, Any]], *, over: str = "people") -> Query:
+def workload(space: Space, parts: Sequence[Query], *, over: str = "people") -> Query:
     """Several linear queries at once; each output keeps its name, with its place in the list where names repeat.
 
     Args:
         space: The space of all of them.
-        parts: Queries on this space, or their plain data.
+        parts: Queries on this space.
         over: ``"people"``: every person counts once.
 
     >>> from barrow.queries import distance_to, region_share
     >>> from barrow.spaces import Line
     >>> line = Line(0, 10, unit="km", step=1)
-    >>> both = workload(line, [distance_to(line, 3), {"kind": "distance_to", "point": 7}])
+    >>> both = workload(line, [distance_to(line, 3), distance_to(line, 7)])
     >>> both.dimension, both.unit, round(both.lipschitz_upper(2) / 10, 6)
     (2, 'km', 1.414214)
     """
@@ -89,10 +89,7 @@ def _bound_of(queries: Sequence[Query]) -> ClosedForm | None:
     return ClosedForm(bound, tight=False)
 
 
-def _checked(space: Space, part: Query | Mapping[str, Any]) -> Query:
-    from barrow.queries.spec import query_from_spec
-
-    query = part if isinstance(part, Query) else query_from_spec(space, part)
+def _checked(space: Space, query: Query) -> Query:
     if query.space != space:
         raise ParameterError(
             "A part of the workload is about another space.", allowed="one space for all parts", fix="use one space"

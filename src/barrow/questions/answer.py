@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,12 +21,15 @@ from barrow.promises import Event, Guarantee
 from barrow.questions.question import Question
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
+from barrow.spaces.augmented import base_space
 from barrow.spaces.product import marginals
 from barrow.spaces.space import Floats
 
 Values = Floats | NDArray[np.int64]
-Rows = list[dict[str, object]]
-"""One table: texts, numbers, truth values and None by the names of columns."""
+TableRow = dict[str, str | float | bool | None]
+"""Texts, numbers, truth values and None by the names of columns."""
+Rows = list[TableRow]
+"""One table."""
 Tables = dict[str, Rows]
 """The rows of every file of values, by the file's name without its ending; ``values`` is the first."""
 
@@ -153,7 +157,9 @@ def center_of(statistics: Statistics) -> Center:
 def not_its_own() -> ParameterError:
     """That an answer was given the statistics of another one."""
     return ParameterError(
-        "These statistics are another answer's.", allowed="what plan.statistics(counts) gave", fix="plan.statistics(…)"
+        "These statistics belong to another answer.",
+        allowed="what plan.statistics(counts) gave",
+        fix="plan.statistics(…)",
     )
 
 
@@ -167,6 +173,16 @@ def number(row: Mapping[str, object], column: str) -> float:
     if not isinstance(value, int | float):
         raise ParameterError(f"{column} is no number.", allowed="a column of numbers", fix="another column")
     return value
+
+
+def share_row(share: float, width: float) -> TableRow:
+    """The released share of people with records and its interval, cut to [0, 1].
+
+    >>> share_row(0.9, 0.25)
+    {'output': 'share of people with records', 'value': 0.9, 'low_95': 0.65, 'high_95': 1.0}
+    """
+    low, value, high = (min(max(at, 0.0), 1.0) for at in (share - width, share, share + width))
+    return {"output": "share of people with records", "value": value, "low_95": low, "high_95": high}
 
 
 def placed(space: Space, points: Floats | None, i: int) -> dict[str, float]:
@@ -186,9 +202,38 @@ def marginal_tables(space: Space, shares: Floats) -> dict[str, Rows]:
 
 def labelled(space: Space, columns: Mapping[str, Sequence[object]]) -> Rows:
     """One row for each item of ``space``: its label, its place if it has one, and the given columns."""
-    points, names = space.geometry.places, list(columns)
+    names, places = list(columns), item_places(space)
     rows = zip(*columns.values(), strict=True)
     return [
-        {"item": label, **placed(space, points, i), **dict(zip(names, row, strict=True))}
-        for i, (label, row) in enumerate(zip(space.labels, rows, strict=True))
+        {"item": label, **place, **dict(zip(names, row, strict=True))}
+        for label, place, row in zip(space.labels, places, rows, strict=True)
     ]
+
+
+def item_places(space: Space) -> list[TableRow]:
+    """Where each item is, by column: its coordinates; of a product those of each part, or its label there.
+
+    Items that were added to a space, such as everything outside it, have the same columns and are nowhere.
+
+    >>> from barrow.spaces import Elsewhere, Line, Product, Discrete
+    >>> item_places(Elsewhere(Line(0, 10, step=5, cells=True)))
+    [{'x': 2.5}, {'x': 7.5}, {'x': None}]
+    >>> item_places(Product([Line(0, 10, step=5, cells=True), Discrete("ab")]))[1]
+    {'x_1': 2.5, 'item_2': 'b'}
+    """
+    base = base_space(space)
+    if base.geometry.parts:
+        parts = [_numbered(part, k) for k, (part, _) in enumerate(base.geometry.parts, start=1)]
+        result = [{key: value for one in each for key, value in one.items()} for each in itertools.product(*parts)]
+    else:
+        points = base.geometry.places
+        result = [{}] * base.items if points is None else [dict(placed(base, points, i)) for i in range(base.items)]
+    return [*result, *[dict.fromkeys(result[0])] * (space.items - len(result))]
+
+
+def _numbered(part: Space, k: int) -> list[TableRow]:
+    """The columns of one part of a product, told apart from those of the others."""
+    places = item_places(part)
+    if not places[0]:
+        return [{f"item_{k}": label} for label in part.labels]
+    return [{f"{axis}_{k}": value for axis, value in place.items()} for place in places]

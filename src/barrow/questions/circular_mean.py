@@ -15,10 +15,10 @@ from barrow.planning.notes import Note, warnings_of
 from barrow.queries import Query
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
-from barrow.questions.answer import Rows, Sample, Tables, Values
+from barrow.questions.answer import Rows, Sample, Tables, Values, share_row
 from barrow.questions.linear import LinearAnswer, unproved_constant
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.read_off import ReadOff, ReadOffAnswer, share_row
+from barrow.questions.read_off import ReadOff, ReadOffAnswer
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
@@ -38,8 +38,8 @@ class CircularMean(ReadOff):
     kind: ClassVar[str] = "circular_mean"
     plural: ClassVar[str] = "Circular means"
     intervals: ClassVar[str] = (
-        "Both come with intervals that hold the true ones, at once, with probability 95 %, snapping included; where "
-        "the noise may have turned the direction around, the mean is said to be not determined."
+        "Both come with intervals that contain the true values simultaneously with probability 95 %, snapping "
+        "included; where the noise may have reversed the direction, the mean is given as not determined."
     )
     decoding: ClassVar[str] = (
         "The mean is the angle of the noisy mean of (cosine, sine), the spread sqrt(-2 ln R) turns of its length R; "
@@ -157,7 +157,7 @@ def _(answer: CircularMeanAnswer, drawn: Sample) -> list[str]:
     unit, lines = f" {answer.error_unit}".rstrip(), []
     for row in answer.tables(drawn)["values"]:
         if row["value"] is None:
-            lines.append(f"{row['output']}: not determined, the noise may have turned it around")
+            lines.append(f"{row['output']}: not determined: the noise may have reversed it")
             continue
         high = "any" if row["high_95"] is None else f"{row['high_95']:.4g}"
         lines.append(f"{row['output']}: {row['value']:.4g}{unit}, from {row['low_95']:.4g} to {high} (95 %)")

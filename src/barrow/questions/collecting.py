@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
+from barrow.display import Plotted
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.promises import Guarantee
-from barrow.questions.answer import Answer
+from barrow.questions.answer import Answer, Rows
 from barrow.questions.question import central_only
 
 if TYPE_CHECKING:
     from barrow.mechanisms.edge_intervals import RegionInterval
     from barrow.mechanisms.histogram_regions import ReleasedShares
+    from barrow.planning.after import OwnError
+    from barrow.questions.statement import Statement
 
 Integers = NDArray[np.int64]
 
@@ -126,7 +129,7 @@ class Counted(ReportSums):
 
 
 @dataclass(frozen=True)
-class Collected:
+class Collected(Plotted):
     """What many reports say together.
 
     Attributes:
@@ -136,6 +139,11 @@ class Collected:
         details: The same as plain data, and what is this kind's own.
         guarantee: What each person was promised.
         shares: Of a histogram: its unbiased shares with their noise, for intervals of regions.
+        notes: What whoever collected them must say beside the values; the last of ``lines``.
+        warning: What must not be overlooked.
+        own: How far off they are, worked out from the values; None where the plan's number says it all.
+        plan: What was planned, for as many people as took part.
+        stated: Makes the statement of these values.
 
     >>> from barrow.promises import Emd
     >>> Collected(2, {}, (), {}, Guarantee(Emd(1, model="local"), "pure", "def:emd-dp")).n
@@ -143,12 +151,24 @@ class Collected:
     """
 
     n: int
-    tables: Mapping[str, list[dict[str, object]]]
+    tables: Mapping[str, Rows]
     lines: Sequence[str]
     details: Mapping[str, object]
     guarantee: Guarantee
     refused: Mapping[str, int] = field(default_factory=dict)
     shares: ReleasedShares | None = field(default=None, repr=False)
+    notes: Sequence[str] = ()
+    warning: str = ""
+    own: OwnError | None = None
+    plan: Answer | None = field(default=None, repr=False, compare=False)
+    stated: Callable[[], Statement] | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def statement(self) -> Statement:
+        """What a statement says about these values, as one of data that somebody holds does; it names no ledger."""
+        if self.stated is None:
+            raise ParameterError("Nobody said what these are.", allowed="what a server adds up", fix="server.result()")
+        return self.stated()
 
     def region(self, inside: object, *, confidence: float = 0.95, looked: bool = False) -> RegionInterval:
         """An interval for the share of a region in what these people hold, from their reports; it costs nothing.
@@ -189,7 +209,7 @@ def averaged_of(collector: ReportSums) -> Averaged:
     """``collector``, if it adds up."""
     if not isinstance(collector, Averaged):
         raise ParameterError(
-            "These are no sums of reports.", allowed="the plan's own collector", fix="plan.collector()"
+            "These are not sums of reports.", allowed="the plan's own collector", fix="plan.collector()"
         )
     return collector
 
@@ -197,7 +217,7 @@ def averaged_of(collector: ReportSums) -> Averaged:
 def counted_of(collector: ReportSums) -> Counted:
     """``collector``, if it counts."""
     if not isinstance(collector, Counted):
-        raise ParameterError("These are no counts of reports.", allowed="the plan's collector", fix="plan.collector()")
+        raise ParameterError("These are not counts of reports.", allowed="the plan's collector", fix="plan.collector()")
     return collector
 
 

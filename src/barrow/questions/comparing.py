@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from barrow import planning
 from barrow.numerics import Exact
@@ -18,6 +18,10 @@ from barrow.queries import Query
 from barrow.questions.answer import Answer
 from barrow.questions.estimates import estimate
 from barrow.questions.question import Question, public_items
+
+if TYPE_CHECKING:
+    from barrow.questions.histogram_answer import HistogramAnswer
+    from barrow.questions.linear import LinearAnswer
 
 
 @singledispatch
@@ -49,21 +53,19 @@ def question_compared(
 
 
 def histograms_compared(
-    terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], options: Mapping[str, object]
+    terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], options: Given
 ) -> planning.Comparison:
-    """All histograms that keep the terms beside user-level DP."""
-    return planning.compare(
-        terms.space,
-        {"kind": "histogram"},
-        alpha=None if promises else terms.alpha,
-        delta=terms.delta,
-        users=terms.users,
-        model=terms.model,
-        parties=terms.parties,
-        promises=terms.policy_of(promises),
-        epsilons=epsilons,
-        **options,  # type: ignore[arg-type]  # items, reference, noise and decode, by name
-    )
+    """All histograms that keep the terms beside user-level DP, each at the largest alpha that keeps the promises."""
+    policy = terms.policy_of(promises)
+    kept = Terms(terms.space, terms.users, delta=terms.delta, model=terms.model, parties=terms.parties)
+    if policy is None:
+        kept = replace(kept, given=terms.alpha)
+    else:
+        kept = replace(kept, promises=policy.promises, records=policy.records)
+    own = dict(options)
+    guess = planning.reference_distribution(terms.space, own.pop("reference", "auto"))
+    target = planning.HistogramTarget(kept, guess, **own)  # type: ignore[arg-type]  # items, noise and decode
+    return planning.compare_histograms(target, policy, epsilons)
 
 
 class Ranked(Protocol):
@@ -98,6 +100,23 @@ def baseline_error(answer: Answer, thorough: bool) -> tuple[float, float] | None
     return None
 
 
+@singledispatch
+def by_user_level(answer: Answer) -> tuple[Answer, float] | None:
+    """The same answer by the best of user-level DP that keeps the same promises, and its epsilon; None where unknown.
+
+    None too where user-level DP is what was chosen. It is a thing to draw, never one to pay for.
+    """
+    return None
+
+
+def by_best_baseline(answer: HistogramAnswer | LinearAnswer) -> tuple[Answer, float] | None:
+    """:func:`by_user_level` of an answer that was ranked beside user-level DP."""
+    if answer.chosen.user_level or not answer.baselines:
+        return None
+    best: Candidate = answer.baselines[0]
+    return replace(answer, chosen=best), best.guarantee.epsilon_at(1)
+
+
 def user_level_error(ranked: Ranked, query: Query, thorough: bool) -> tuple[float, float] | None:
     """The best of user-level DP at the same promises; on large tables it is looked for if ``thorough``."""
     candidates: Sequence[Candidate] = ranked.baselines
@@ -107,7 +126,7 @@ def user_level_error(ranked: Ranked, query: Query, thorough: bool) -> tuple[floa
     return (candidates[0].error, candidates[0].guarantee.epsilon_at(1)) if candidates else None
 
 
-def versus_of(answer: Ranked, snapping: float = 0.0) -> BaselineComparison | None:
+def compare_definitions(answer: Ranked, snapping: float = 0.0) -> BaselineComparison | None:
     """What is released beside the best of the other definition, each with what snapping adds."""
     return baseline_comparison(
         answer.terms,

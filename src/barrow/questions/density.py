@@ -24,7 +24,7 @@ from barrow.queries.holders import with_no_records
 from barrow.questions.answer import Rows, Sample, Tables, placed
 from barrow.questions.cache import cached_query
 from barrow.questions.channels import LocalChannel
-from barrow.questions.comparing import versus_of
+from barrow.questions.comparing import compare_definitions
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.linear import (
     Linear,
@@ -133,8 +133,8 @@ class Density(Linear):
         """How the noise was drawn, and what was made of it."""
         return [
             *super()._noise_steps(statement),
-            "Beside each value stands the share of the nearest map without negative shares whose sum is 1, which uses "
-            "nothing but the values.",
+            "Beside each value is the share of the nearest map without negative shares whose sum is 1; it is "
+            "computed from the released values only.",
         ]
 
 
@@ -173,7 +173,7 @@ class DensityAnswer(LinearAnswer):
     @cached_property
     def comparison(self) -> BaselineComparison | None:
         """With what snapping adds to both."""
-        result, at = versus_of(self, self.moved), estimate(self).at
+        result, at = compare_definitions(self, self.moved), estimate(self).at
         if result is None:
             return None
         here, other, worst = (
@@ -189,7 +189,8 @@ class DensityAnswer(LinearAnswer):
 
     def rows_of(self, values: Iterable[float], widths: Iterable[float]) -> Rows:
         """A row for each centre with the decoded share."""
-        rows, places, space = [], self.query.places, self.terms.space.records_space
+        rows: Rows = []
+        places, space = self.query.places, self.terms.space.records_space
         noisy = np.asarray(values, dtype=np.float64)
         # Weights of all centres sum to 1 at every item, so that the true values are a histogram of the centres.
         shares = nearest_in_simplex(noisy)
@@ -265,7 +266,7 @@ def _(answer: DensityAnswer) -> list[str]:
         f"          values are off by about {near(result.values)}, shares of the map by {near(result.decoded)}",
         f"          the noise alone: {error[10:]}",
         *rest,
-        f"          a share surely stands out of the noise if it is above {at_most(answer.half_width_all)}",
+        f"          a share certainly stands out from the noise if it is above {at_most(answer.half_width_all)}",
     ]
 
 

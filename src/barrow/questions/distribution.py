@@ -14,7 +14,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import HistogramNoise
 from barrow.mechanisms.cumulative import Cumulative, cumulative_of
 from barrow.numerics import Exact, exact, exact_text
-from barrow.questions.answer import Rows
+from barrow.questions.answer import Rows, TableRow
 from barrow.spaces import Space
 from barrow.spaces.space import Floats
 
@@ -40,7 +40,7 @@ def check_line(space: Space) -> None:
     """Refuse a space whose items have no order."""
     if not space.records_space.geometry.on_line:
         raise ParameterError(
-            f"Quantiles are asked of a line, and the space is a {space.records_space.kind}.",
+            f"Quantiles need a line, but the space is a {space.records_space.kind}.",
             allowed="a line with a grid",
             fix="a histogram, or a line for this column",
         )
@@ -116,7 +116,7 @@ class QuantileReader:
         rows: Rows = []
         for share, (first, last) in zip(self.shares, self.spans(raw), strict=True):
             at = int(np.searchsorted(below, float(share) * below[-1] * (1.0 - 1e-12)))
-            row: dict[str, object] = {
+            row: TableRow = {
                 "quantile": exact_text(share),
                 "value": float(points[min(max(at, first), last)]) if determined else None,
                 "low_95": float(points[first if determined else 0]) - moved,

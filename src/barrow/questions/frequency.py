@@ -6,12 +6,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
 from msgspec import structs
 
 from barrow import mechanisms
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.mechanisms.item_intervals import standing_out
+from barrow.noise.source import SeededSource
 from barrow.numerics.exact import near
 from barrow.planning import after
 from barrow.planning.candidates import useless
@@ -39,15 +41,17 @@ from barrow.questions.items import (
 from barrow.questions.noise_words import off_words, people_words
 from barrow.questions.plan_text import answer_lines, details, own_notes
 from barrow.questions.question import Traits
-from barrow.questions.releasing import error_after, on_map, summary
+from barrow.questions.releasing import error_after, on_map, simulated, summary
 from barrow.questions.statement import AnswerFacts, FrequencyFacts, Json, Statement, needed
 from barrow.randomisers import suited
+from barrow.spaces.augmented import base_space
+from barrow.spaces.space import Floats
 
 _WORDS = {
     "tree": "the nearest histogram along the tree",
     "simplex": "the nearest histogram",
     "bayesian": "the likeliest histogram",
-    "none": "no histogram: the estimate is left as it is",
+    "none": "no histogram: the estimate is published as it is",
 }
 
 
@@ -124,8 +128,8 @@ class Frequency(ItemWiseQuestion):
         decode = needed(statement.answer.frequency).decode
         return [
             reports_sentence(statement),
-            f"From the reports an unbiased estimate was made by undoing the randomiser, and from it "
-            f"{_WORDS.get(decode, decode)}; both use the reports alone and cost nothing more.",
+            f"An unbiased estimate was computed from the reports by inverting the randomiser, and from it "
+            f"{_WORDS.get(decode, decode)}; both use the reports only and cost nothing more.",
         ]
 
 
@@ -210,9 +214,15 @@ def _(answer: FrequencyAnswer, drawn: Sample) -> after.OwnError | None:
     return after.own_error(answer.target, answer.estimator, answer.estimator.decode(drawn.values), answer.error)
 
 
+@simulated.register(FrequencyAnswer)
+def _(answer: FrequencyAnswer, people: Floats, seed: int) -> Floats:
+    """A histogram decoded from reports."""
+    return np.asarray(answer.estimator.simulated(people, SeededSource(seed)))
+
+
 @on_map.register(FrequencyAnswer)
 def _(answer: FrequencyAnswer) -> bool:
-    return answer.terms.space.geometry.on_earth
+    return base_space(answer.terms.space).geometry.on_earth
 
 
 @for_people.register(FrequencyAnswer)
@@ -270,8 +280,8 @@ def _(answer: FrequencyAnswer, collector: ReportSums) -> Collected:
     )
     lines += [f"Warning: {built.warning}"] if built.warning else []
     lines.append(counted_line(counts))
-    tables = {"values": labelled(space, {"share": decoded.tolist(), "unbiased": estimate.tolist()})}
-    return Collected(counts.n, tables, lines, told, answer.guarantee_for(counts.n))
+    tables = for_people(answer, counts.n).tables(Sample(counts.counts))
+    return Collected(counts.n, tables, lines, told, answer.guarantee_for(counts.n), own=own)
 
 
 @details.register(FrequencyAnswer)
@@ -302,5 +312,7 @@ def _(answer: FrequencyAnswer) -> list[str]:
     before = [line.replace("Error ", "      ", 1) for line in rest]
     lines = [*sampling_lines(answer), *reports, estimate, off, *before, *bounded_lines(answer)]
     if answer.terms.model is Model.SHUFFLE:
-        lines.append("Mixed     the reports of all people must be mixed one by one before anybody sees them")
+        lines.append(
+            "Mixed     the reports of all people must be mixed, each report separately, before anybody sees them"
+        )
     return lines

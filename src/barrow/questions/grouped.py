@@ -26,7 +26,7 @@ from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
 from barrow.queries.private_groups import GroupMeans, group_means
-from barrow.questions.answer import Rows, Sample, Tables, number, placed
+from barrow.questions.answer import Rows, Sample, TableRow, Tables, number, placed
 from barrow.questions.cache import cached_query
 from barrow.questions.fieller import LEVEL, Ratio
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values
@@ -52,7 +52,7 @@ def check_hidden_terms(question: Question, terms: Terms) -> None:
     """Refuse what is not planned within hidden groups."""
     if terms.model is not Model.CENTRAL:
         raise ParameterError(
-            "Hidden groups are told apart where a curator holds the data.",
+            "Hidden groups need the central model, in which a curator holds the data.",
             allowed="model 'central'",
             fix="model='central'",
         )
@@ -220,7 +220,7 @@ def _(answer: HiddenGroupsAnswer, drawn: Sample) -> list[str]:
     return [*lines, *group_lines(tables["groups"][:24])]
 
 
-def _value_line(row: dict[str, object]) -> str:
+def _value_line(row: TableRow) -> str:
     name = row["output"] if "output" in row else f"quantile {row['quantile']}"
     value = "not determined" if row["value"] is None else f"{row['value']:.6g} {row['unit']}".rstrip()
     return f"{row[GROUP]}, {name}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)"

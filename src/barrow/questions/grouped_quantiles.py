@@ -201,7 +201,9 @@ def plan_group_quantiles(
         for one in _by_width(pair, errors_within(pair.query, terms, noise), shares)
     ]
     if not tried:
-        raise ParameterError("No noise answers here.", allowed="Laplace or Gaussian noise", fix="noise = 'auto'")
+        raise ParameterError(
+            "No noise can answer this question here.", allowed="Laplace or Gaussian noise", fix="noise = 'auto'"
+        )
     best = best_first([one for _, one in tried])[0]
     pair = next(pair for pair, one in tried if one is best)
     own = [one for other, one in tried if other is pair]

@@ -23,13 +23,14 @@ def hidden_released(statement: Statement) -> str:
         off = near(groups.error_at_equal_shares, groups.unit)
         return begin + (
             f"Within a group of 1 of {len(groups.labels)} of all records the histogram was predicted to be off by "
-            f"about {off} (earth mover's distance), and by more in smaller ones; the table of groups says how far each "
-            "one is off, about, and each share has a 95 % interval or an upper limit. A group whose share may be 0 is "
+            f"about {off} (earth mover's distance), and by more in smaller ones; the table of groups gives the "
+            f"approximate error of each, and each share has a 95 % interval or an upper limit. A group whose share "
+            f"may be 0 is "
             "not determined."
         )
     return begin + (
-        "Each value comes with an interval that holds the true one with probability 95 %, for all groups at once, "
-        "snapping included; a group whose share may be 0 is not determined."
+        "Each value comes with an interval that contains the true value with probability 95 %, for all groups "
+        "simultaneously, snapping included; a group whose share may be 0 is not determined."
     )
 
 
@@ -54,6 +55,7 @@ def hidden_noise_steps(statement: Statement) -> list[str]:
         ]
     return [
         noise_sentence(statement.answer),
-        f"The shares of all groups are within {width} of the true values with probability 95 %, all at once. Each "
-        "value within a group is a quotient of two released numbers; its interval (Fieller) allows for both noises.",
+        f"The shares of all groups are within {width} of the true values with probability 95 %, simultaneously. Each "
+        f"value within a group is a quotient of two released numbers; its interval (Fieller) allows for the noise of "
+        f"both.",
     ]

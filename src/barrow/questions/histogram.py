@@ -10,7 +10,8 @@ from typing import ClassVar, cast
 
 from barrow import mechanisms, planning
 from barrow.accounting import price
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
+from barrow.mechanisms.edge_histogram import Spacing
 from barrow.mechanisms.histograms import HISTOGRAMS
 from barrow.mechanisms.sampled_sums import SampledEdgeNoise
 from barrow.mechanisms.summed import SummedNoise
@@ -43,6 +44,7 @@ from barrow.questions.histogram_answer import HistogramAnswer, histogram_words
 from barrow.questions.histogram_help import HistogramChoice
 from barrow.questions.noise_words import noise_sentence, off_words
 from barrow.questions.question import Question, Traits, drives_grid, grid_question, public_items, resolved
+from barrow.questions.recalled import recalled_histogram
 from barrow.questions.statement import ReadFrom, Statement, needed
 from barrow.questions.subsets import SetsChannel, plan_sets
 from barrow.questions.summed import SummedChannel
@@ -57,7 +59,7 @@ class Histogram(Question):
         mechanism: ``"auto"``, the most accurate one, or its name: ``"edges"``, ``"tree"``, ``"multiscale"``,
             ``"cells"``, ``"frequency"``; under user-level DP also ``"levels"``, ``"subset"``, ``"subset-levels"``.
         spacing: With ``"edges"``: how far apart nodes are, in the space's unit; ``"items"`` for a node at every item,
-            ``"auto"`` for what is most accurate.
+            ``"auto"`` for what is most accurate. Of a product a list, one of these for each part.
         items: m, where every person holds the same public number of items; then randomised items can answer too.
         reference: The public distribution at which errors are predicted: ``"auto"``, ``"uniform"``, ``"zipf"``,
             ``"mixed"``, ``"rough"``, or public weights.
@@ -75,7 +77,7 @@ class Histogram(Question):
     kind: ClassVar[str] = "histogram"
     traits: ClassVar[Traits] = Traits(of_shares=True, within_groups=True)
     mechanism: str = "auto"
-    spacing: float | str = "auto"
+    spacing: float | str | Sequence[float | str] = "auto"
     items: int | None = None
     reference: object = "auto"
     decode: str = "auto"
@@ -94,26 +96,27 @@ class Histogram(Question):
         if self.items is not None:
             object.__setattr__(self, "items", whole(self.items, "items", least=1))
         self._check_spacing()
-        if self.decode not in ("auto", "nearest"):
-            raise ParameterError(f"decode is {self.decode!r}.", allowed="'auto' or 'nearest'", fix="decode = 'auto'")
+        one_of(self.decode, "decode", ("auto", "nearest"))
         if self.mechanism == "paper":
             raise ParameterError(
-                "The mechanism 'paper' is there to be compared with: it gives away accuracy for nothing.",
+                "The mechanism 'paper' is for comparisons only: it is less accurate at the same price.",
                 allowed="'auto', 'edges', 'tree', 'multiscale', 'cells' or 'frequency'",
                 fix="mechanism = 'frequency', the same randomiser with a tighter accountant",
             )
 
     def _check_spacing(self) -> None:
-        gap = self.spacing
-        if isinstance(gap, bool) or not (gap in ("auto", "items") or (isinstance(gap, int | float) and 0 < gap < inf)):
+        gap = self.spacing if isinstance(self.spacing, str | int | float) else list(self.spacing)
+        object.__setattr__(self, "spacing", gap)
+        each = [("items", x) for x in gap] if isinstance(gap, list) else [("auto items", gap)]
+        if not each or not all(x in names.split() if isinstance(x, str) else _is_gap(x) for names, x in each):
             raise ParameterError(
                 f"spacing is {gap!r}.",
-                allowed="'auto', 'items', or a number above 0 in the space's unit",
+                allowed="'auto', 'items', or a number above 0 in the space's unit; of a product a list of these",
                 fix="spacing = 'auto'",
             )
         if gap != "auto" and self.mechanism != "edges":
             raise ParameterError(
-                f"spacing is {gap!r}, and only noise along edges has nodes that may be apart.",
+                f"spacing is {gap!r}, but only noise along edges has nodes with a spacing.",
                 allowed="spacing with mechanism = 'edges'",
                 fix="mechanism = 'edges'",
             )
@@ -126,7 +129,10 @@ class Histogram(Question):
     def target(self, terms: Terms) -> planning.HistogramTarget:
         """What is wanted of mechanisms."""
         reference = planning.reference_distribution(terms.space, self.reference)
-        spacing = None if self.spacing == "items" else self.spacing
+        gap = self.spacing
+        spacing: Spacing = None if gap == "items" else cast("Spacing", gap)
+        if isinstance(gap, list):
+            spacing = tuple(None if each == "items" else each for each in gap)
         return planning.HistogramTarget(
             terms, reference, self.items, self.noise, self.decode, spacing, report_values=self.report_values
         )
@@ -135,7 +141,7 @@ class Histogram(Question):
         """Quantiles are asked of lines, and of hidden groups by themselves."""
         if self.quantiles and space.geometry.within is not None:
             raise ParameterError(
-                f"The histogram {self.label!r} has quantiles and is asked by hidden groups.",
+                f"The histogram {self.label!r} asks for quantiles by hidden groups.",
                 allowed="a question of its own for quantiles by hidden groups",
                 fix='[[question]] kind = "quantile", by the same groups',
             )
@@ -144,7 +150,9 @@ class Histogram(Question):
 
     def plan(self, terms: Terms) -> Answer:
         """All mechanisms are compared, and the most accurate one is chosen; it reads no data."""
-        target, own, baselines, result, cannot, best = self._choice(terms)
+        if terms.space.geometry.within is None and (known := recalled_histogram(self, terms)) is not None:
+            return known
+        target, own, baselines, result, cannot, best = self.compared(terms)
         if isinstance(best.mechanism, mechanisms.LocalSubsets):
             return plan_sets(self, target, best, own, baselines)
         if terms.space.geometry.within is not None:
@@ -157,7 +165,7 @@ class Histogram(Question):
 
     def _within_groups(self, terms: Terms) -> Answer:
         """Within hidden groups, by what is known about sums of released values."""
-        target, own, baselines, result, cannot, best = self._choice(terms)
+        target, own, baselines, result, cannot, best = self.compared(terms)
         return GroupedHistogramAnswer(
             self, terms, best, target, tuple(result), cannot, own=tuple(own), baselines=tuple(baselines)
         )
@@ -184,7 +192,7 @@ class Histogram(Question):
         spaced = self.mechanism == "edges" and self.definition != "user_level"
         if self.mechanism != "auto" and not (spaced and self.spacing == "auto"):
             return self
-        best = self._choice(terms).best
+        best = self.compared(terms).best
         if best.user_level:
             return replace(self, mechanism=best.name, definition="user_level")
         if not isinstance(best.mechanism, mechanisms.HistogramNoise):
@@ -192,7 +200,8 @@ class Histogram(Question):
         if not best.mechanism.family.spaced:
             return replace(self, mechanism=best.name)
         gap = best.mechanism.query.arguments.get("spacing")
-        return replace(self, mechanism=best.name, spacing="items" if gap is None else cast("float", gap))
+        named = [_named_gap(x) for x in gap] if isinstance(gap, list) else _named_gap(gap)
+        return replace(self, mechanism=best.name, spacing=named)
 
     def _frequency(self, terms: Terms) -> Frequency:
         """The decoder with a proven bound is the nearest histogram, along the tree where there is one."""
@@ -200,7 +209,7 @@ class Histogram(Question):
         decode = nearest if self.decode == "nearest" else None
         return Frequency(name=self.name, fraction=self.fraction, items=self.items, decode=decode)
 
-    def _choice(self, terms: Terms) -> HistogramChoice:
+    def compared(self, terms: Terms) -> HistogramChoice:
         """All mechanisms, and the most accurate one; the last few choices are kept."""
         check_size(terms.space)
         self.fits(terms.space)
@@ -225,7 +234,7 @@ class Histogram(Question):
             own, baselines = readable(own), readable(baselines)
             if not own:
                 raise ParameterError(
-                    "No mechanism whose shares can be added up answers by hidden groups here.",
+                    "No mechanism with additive shares can answer by hidden groups here.",
                     allowed="'edges', 'tree' or 'cells' with Laplace or Gaussian noise",
                     fix="mechanism = 'edges'",
                 )
@@ -239,14 +248,18 @@ class Histogram(Question):
         if statement.answer.hidden_groups is not None:
             return hidden_released(statement)
         result, unit = needed(statement.answer.histogram), statement.unit
-        snapped = f", {near(result.emd_snapping_typical, unit)} by snapping to the grid"
+        snapped = f", snapping to the grid {near(result.emd_snapping_typical, unit)}"
         return (
             f"We released {statement.released}, computed from {statement.people:,} people, each person counting once. "
-            f"{off_words(statement, result.emd_predicted, result.emd_most)} At a public reference distribution "
-            f"{near(needed(result.emd_decoded), unit)} were predicted by noise and decoding"
+            f"{off_words(statement, result.emd_predicted, result.emd_most)} Predicted at a public reference "
+            f"distribution: noise and decoding {near(needed(result.emd_decoded), unit)}"
             + (snapped if result.emd_snapping_typical else "")
-            + f". The unbiased shares of {result.unbiased_outputs} go with it, each with a 95 % interval, and from "
-            "them come limits of every item and the regions that stand out of the noise."
+            + (
+                ". Every item has an upper limit, and regions that stand out from the noise have 95 % intervals; both "
+                "follow from the noisy values before decoding, which are published too."
+                if result.unbiased_outputs
+                else ". The share of each item before decoding is published too, with an upper limit."
+            )
         )
 
     @classmethod
@@ -265,8 +278,17 @@ class Histogram(Question):
         error = "" if before is None else f" The expected error before decoding is {size}, whatever the data."
         return [
             noise_sentence(statement.answer),
-            f"The noisy values ({result.words}) were decoded to one histogram, which uses nothing else.{error}",
+            f"The noisy values{f' ({result.words})' if result.unbiased_outputs else ''} were decoded to one histogram, "
+            f"from these values only.{error}",
         ]
+
+
+def _is_gap(gap: object) -> bool:
+    return isinstance(gap, int | float) and not isinstance(gap, bool) and 0 < gap < inf
+
+
+def _named_gap(gap: object) -> float | str:
+    return "items" if gap is None else cast("float", gap)
 
 
 @resolved.register(Histogram)
@@ -281,6 +303,8 @@ _CHOICES: Cache[HistogramChoice] = Cache(6)
 
 def shares_counted(statement: Statement, read_from: ReadFrom) -> str:
     """What the noise of a histogram was added to."""
+    if not read_from.unbiased_outputs:
+        return f"Every person counts once: each of {statement.people:,} people reported on one of their items."
     return (
         f"Every person counts once: the shares of {read_from.unbiased_outputs}, over {statement.people:,} people, as "
         "exact fractions."

@@ -16,6 +16,7 @@ from barrow import mechanisms, planning
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.noise import Center
+from barrow.noise.source import SeededSource
 from barrow.numerics import float_up
 from barrow.numerics.exact import near
 from barrow.planning import after
@@ -32,28 +33,41 @@ from barrow.planning.terms import Terms
 from barrow.progress import with_progress
 from barrow.promises import Guarantee, Model
 from barrow.queries import Query
-from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, center_of, marginal_tables
+from barrow.questions.answer import (
+    Answer,
+    Rows,
+    Sample,
+    Statistics,
+    TableRow,
+    Tables,
+    center_of,
+    marginal_tables,
+    placed,
+)
 from barrow.questions.channels import ReportNoise
 from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected, for_people
 from barrow.questions.comparing import (
     baseline_error,
+    by_best_baseline,
+    by_user_level,
+    compare_definitions,
     comparison_of,
     user_level_error,
-    versus_of,
 )
 from barrow.questions.distribution import QuantileReader, quantile_reader
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
-from barrow.questions.histogram_help import answer_words, floors, most_helpful, too_coarse_words
+from barrow.questions.histogram_help import answer_words, floors, more_people, most_helpful, too_coarse_words
 from barrow.questions.linear import constant_of, mean_over_people, noise_facts, noise_parameters
 from barrow.questions.merging import shown_tables
 from barrow.questions.noise_words import stated_noise
 from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.question import Question
-from barrow.questions.releasing import error_after, on_map, parameters, released_shares, summary
+from barrow.questions.releasing import error_after, on_map, parameters, released_shares, simulated, summary
 from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, ReadFrom
 from barrow.questions.value_tables import quantile_words
 from barrow.spaces import Space
+from barrow.spaces.augmented import base_space
 from barrow.spaces.grids import snapping_means
 from barrow.spaces.space import Floats
 
@@ -151,9 +165,21 @@ class HistogramAnswer(Answer):
         return quantile_reader(self.terms.space, self.mechanism, self.quantiles) if self.quantiles else None
 
     @cached_property
+    def why_others_lose(self) -> dict[str, str]:
+        """Why each of the other mechanisms loses."""
+        if self.chosen.user_level:
+            return reasons([self.chosen, *self.candidates])
+        return {name: why for name, why in reasons(self.candidates).items() if name != self.chosen.name}
+
+    @cached_property
+    def helped(self) -> tuple[int | None, float]:
+        """How many times as many people would help, and the error with them."""
+        return more_people(self)
+
+    @cached_property
     def comparison(self) -> BaselineComparison | None:
         """What is released beside the best of the other definition, EMD-DP or user-level DP."""
-        return versus_of(self)
+        return compare_definitions(self)
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms; on large spaces along edges, by a coarser grid."""
@@ -199,8 +225,20 @@ class HistogramAnswer(Answer):
         """The released values themselves: unbiased shares, each with its 95 % interval, cut to [0, 1]."""
         shares, widths = self.mechanism.shares(values)
         low, high = np.clip(shares - widths, 0.0, 1.0), np.clip(shares + widths, 0.0, 1.0)
-        rows = zip(self.query.outputs, shares.tolist(), low.tolist(), high.tolist(), strict=True)
-        return [{"output": name, "share": s, "low_95": a, "high_95": b} for name, s, a, b in rows]
+        rows = zip(self.query.outputs, self._output_places, shares.tolist(), low.tolist(), high.tolist(), strict=True)
+        return [{"output": name, **where, "share": s, "low_95": a, "high_95": b} for name, where, s, a, b in rows]
+
+    @cached_property
+    def _output_places(self) -> list[TableRow]:
+        """The middle of the items on Earth that an output holds, by how much of each; nowhere for any other."""
+        base, matrix = base_space(self.terms.space), self.mechanism.matrix
+        if not base.geometry.on_earth or matrix.min() < 0.0:
+            return [{}] * self.query.dimension
+        held = matrix[:, : base.items]
+        whole = np.asarray(held @ np.ones(base.items)).ravel()
+        middles = np.asarray(held @ base.geometry.points) / np.where(whole > 0.0, whole, 1.0)[:, None]
+        known: list[TableRow] = [dict(placed(base, middles, i)) for i in range(len(whole))]
+        return [where if total > 0.0 else dict.fromkeys(where) for where, total in zip(known, whole, strict=True)]
 
     @cached_property
     def widths(self) -> dict[object, object]:
@@ -246,13 +284,6 @@ def half_widths(answer: HistogramAnswer) -> tuple[float, float]:
     return one, one if answer.terms.model is Model.LOCAL else answer.noise.simultaneous_half_width
 
 
-def why_others_lose(answer: HistogramAnswer) -> dict[str, str]:
-    """Why each of the other mechanisms loses."""
-    if answer.chosen.user_level:
-        return reasons([answer.chosen, *answer.candidates])
-    return {name: why for name, why in reasons(answer.candidates).items() if name != answer.chosen.name}
-
-
 @averaged_query.register(HistogramAnswer)
 def _(answer: HistogramAnswer) -> Query | None:
     return answer.query
@@ -273,7 +304,7 @@ def _(answer: HistogramAnswer, drawn: Sample) -> after.OwnError | None:
 
 @on_map.register(HistogramAnswer)
 def _(answer: HistogramAnswer) -> bool:
-    return answer.terms.space.records_space.geometry.on_earth
+    return base_space(answer.terms.space).geometry.on_earth
 
 
 @released_shares.register(HistogramAnswer)
@@ -290,13 +321,13 @@ def _(answer: HistogramAnswer, values: Floats, users: int) -> mechanisms.Release
 @summary.register(HistogramAnswer)
 def _(answer: HistogramAnswer, drawn: Sample) -> list[str]:
     """The largest shares."""
-    decoded, labels = answer.shares(drawn), answer.terms.space.labels
-    here = decoded[: answer.terms.space.records_space.items]
+    decoded, space = answer.shares(drawn), answer.terms.space
+    here = decoded[: space.records_space.items]
     top = np.argsort(-here, kind="stable")[:8]
     missing = [] if here.size == decoded.size else [f"no records: {100 * decoded[-1]:.3g} %"]
     values = np.asarray(drawn.values, dtype=np.float64)
     read = [] if answer.reading is None else quantile_words(answer.reading.quantiles(values, decoded))
-    return [*read, *missing, *(f"{labels[i]}: {100 * decoded[i]:.3g} %" for i in top.tolist())]
+    return [*read, *missing, *(f"{space.label(i)}: {100 * decoded[i]:.3g} %" for i in top.tolist())]
 
 
 @for_people.register(HistogramAnswer)
@@ -347,7 +378,7 @@ def _(answer: HistogramAnswer, collector: ReportSums) -> Collected:
         "histogram": histogram,
     }
     known = released_shares(answer, np.asarray(sample.values, dtype=np.float64), sums.n)
-    return Collected(sums.n, here.tables(sample), lines, told, answer.guarantee, shares=known)
+    return Collected(sums.n, here.tables(sample), lines, told, answer.guarantee, shares=known, own=own)
 
 
 @estimate.register(HistogramAnswer)
@@ -368,6 +399,15 @@ def _(answer: HistogramAnswer, times: Sequence[float], thorough: bool) -> dict[f
         with suppress(ParameterError):
             result[each] = planning.histogram_candidates(target, only=answer.mechanism.kind)[0][0].error
     return result
+
+
+@simulated.register(HistogramAnswer)
+def _(answer: HistogramAnswer, people: Floats, seed: int) -> Floats:
+    """A decoded histogram."""
+    return np.asarray(answer.mechanism.simulated(people, SeededSource(seed)))
+
+
+by_user_level.register(HistogramAnswer, by_best_baseline)
 
 
 @baseline_error.register(HistogramAnswer)
@@ -394,7 +434,7 @@ def noise_details(answer: HistogramAnswer) -> Json:
         "versus": None if answer.comparison is None else answer.comparison.to_json(),
         "mechanism": answer.chosen.name,
         "candidates": [candidate.to_json() for candidate in answer.candidates],
-        "why_others_lose": why_others_lose(answer),
+        "why_others_lose": answer.why_others_lose,
         "cannot_answer": dict(answer.cannot),
     }
 
@@ -417,7 +457,7 @@ def _(answer: HistogramAnswer) -> list[Note]:
     """What a guess errs by and why others lose; a warning where the histogram would be hardly better than a guess."""
     unit, guess = answer.error_unit, answer.uniform_guess
     remarks = [f"A guess without any data would be off by {near(guess, unit)} at the same public reference."]
-    remarks += [f"{name}: {why}." for name, why in why_others_lose(answer).items()]
+    remarks += [f"{name}: {why}." for name, why in answer.why_others_lose.items()]
     result = useless(answer.error, guess, unit, answer.error_most)
     warned = [f"{text} {most_helpful(answer)}" for text in result] + too_coarse_words(answer)
     return [*(Note(Severity.REMARK, text) for text in remarks), *warnings_of(warned)]
@@ -431,7 +471,7 @@ def _(answer: HistogramAnswer) -> list[str]:
 @other_lines.register(HistogramAnswer)
 def _(answer: HistogramAnswer) -> list[str]:
     """The mechanisms that lose, and those that were not tried; a comparison says why."""
-    lost = [f"{name} ({why})" for name, why in why_others_lose(answer).items()]
+    lost = [f"{name} ({why})" for name, why in answer.why_others_lose.items()]
     lines = [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
     lines += [f"Others    {', '.join(lost)}"] if lost else []
     return lines + ([f"Not tried {', '.join(answer.cannot)} (barrow compare says why)"] if answer.cannot else [])

@@ -44,7 +44,6 @@ class HistogramChoice(NamedTuple):
     best: Candidate
 
 
-_MANY = 2000
 _TIMES = (10, 100, 1_000, 10_000, 100_000, 1_000_000)
 
 
@@ -54,8 +53,17 @@ def most_helpful(plan: HistogramAnswer) -> str:
         return "Finer cells would help most: most of the error is snapping."
     if finer := finer_words(plan.terms):
         return finer
+    times, error = plan.helped
+    if times is None:
+        return f"Even {_TIMES[-1]:,} times as many people would leave it at about {_sized(plan, error)}."
     local = plan.terms.model is Model.LOCAL  # there noise falls with the root of the number of people only
-    draws = None if plan.terms.space.items <= _MANY else 2
+    looser = near(math.sqrt(times) if local else times, digits=2)
+    words = f"{times:,} times as many people, or promises {looser} times looser,"
+    return f"{words} would make it about {_sized(plan, error)}."
+
+
+def more_people(plan: HistogramAnswer) -> tuple[int | None, float]:
+    """How many times as many people would help, and the error with them; None and the error where none would."""
     worse = plan.error_most / plan.error if plan.error > 0.0 else 1.0
     error = plan.error
     for times in _TIMES:
@@ -63,13 +71,11 @@ def most_helpful(plan: HistogramAnswer) -> str:
         if plan.chosen.user_level:
             error = planning.released_user_level(target, min(plan.terms.epsilons))[0].error
         else:
-            decoded = simulate(noise_within(target, plan.mechanism.kind), plan.target.reference, draws).decoded
+            decoded = simulate(noise_within(target, plan.mechanism.kind, quick=True), plan.target.reference, 2).decoded
             error = math.hypot(decoded, plan.snapping_typical)
         if error * worse < plan.uniform_guess / 2.0:
-            looser = near(math.sqrt(times) if local else times, digits=2)
-            words = f"{times:,} times as many people, or promises {looser} times looser,"
-            return f"{words} would make it about {_sized(plan, error)}."
-    return f"Even {_TIMES[-1]:,} times as many people would leave it at about {_sized(plan, error)}."
+            return times, error
+    return None, error
 
 
 def too_coarse_words(plan: HistogramAnswer) -> list[str]:
@@ -79,8 +85,8 @@ def too_coarse_words(plan: HistogramAnswer) -> list[str]:
         return []
     low, high = (_sized(plan, size) for size in result)
     return [
-        f"Nodes are too coarse: what is released fits errors from {low} to {high}, depending on how records lie "
-        "between nodes. Wider cells, or more report_values, would say more."
+        f"Nodes are too coarse: the released values allow errors from {low} to {high}, depending on how records lie "
+        f"between nodes. Wider cells or more report_values would tell more."
     ]
 
 

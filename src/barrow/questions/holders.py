@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -21,20 +21,21 @@ from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
 from barrow.queries.holders import Holders, holders
-from barrow.questions.answer import Rows, Sample, Tables, number, placed
+from barrow.questions.answer import Rows, Sample, Tables, number, placed, share_row
 from barrow.questions.cache import cached_query
 from barrow.questions.fieller import Ratio
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values, user_level_of
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.releasing import summary
+from barrow.questions.releasing import noisy_values, summary
 from barrow.questions.statement import AnswerFacts
+from barrow.spaces.space import Floats
 
 
 def plan_holders(question: Linear, terms: Terms) -> HoldersAnswer:
     """The plan of a mean over people with records; it reads no data."""
     if terms.model is not Model.CENTRAL:
         raise ParameterError(
-            "People without records have an item of their own where a curator holds the data.",
+            "People without records have an item of their own in the central model only.",
             allowed="model 'central', or missing = 'default item'",
             fix="missing = 'default item'",
         )
@@ -124,17 +125,21 @@ class HoldersAnswer(LinearAnswer):
                     "determined": result is not None,
                 }
             )
-        theirs: dict[str, object] = {
-            "output": "share of people with records",
-            "value": min(max(share, 0.0), 1.0),
-            "low_95": min(max(share - width, 0.0), 1.0),
-            "high_95": min(max(share + width, 0.0), 1.0),
-        }
-        return {"values": rows, "people": [theirs]}
+        return {"values": rows, "people": [share_row(share, width)]}
 
     def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
         return structs.replace(super().facts(), share_half_width_95=self.share_half_width)
+
+
+@noisy_values.register(HoldersAnswer)
+def _(answer: HoldersAnswer, tables: Mapping[str, Rows]) -> Floats | None:
+    """The sums over people with records and their share, where every mean is determined."""
+    rows, share = tables["values"], number(tables["people"][0], "value")
+    if len(rows) != answer.pair.inner.dimension or any(row["value"] is None for row in rows):
+        return None
+    sums = [(number(row, "value") - middle) * share for row, middle in zip(rows, answer.pair.middles, strict=True)]
+    return np.array([*sums, share * answer.pair.weight])
 
 
 @summary.register(HoldersAnswer)

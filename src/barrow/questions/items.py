@@ -13,7 +13,7 @@ import numpy as np
 from barrow import accounting, mechanisms, planning
 from barrow.accounting.sampling import inner_alpha_for
 from barrow.engines import Counts, ItemSums
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.itemwise import refuse_sizes
 from barrow.numerics import Exact, exact_text, float_up, whole
 from barrow.numerics.exact import near
@@ -21,7 +21,7 @@ from barrow.planning.item_choice import ItemHelp
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model, Promise
-from barrow.questions.answer import Answer, Sample, Statistics, Tables, not_its_own, placed
+from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, not_its_own, placed
 from barrow.questions.channels import LocalChannel, Wire
 from barrow.questions.collecting import (
     Collected,
@@ -89,13 +89,13 @@ class ItemWiseQuestion(Question):
         """The randomiser that keeps the terms, behind samples where they are asked for, and its price."""
         if terms.model is Model.AGGREGATED:
             raise ParameterError(
-                f"The question {self.kind!r} is about randomised items, which nobody needs to add up in shares.",
+                f"The question {self.kind!r} is about randomised items, which cannot be added up in shares.",
                 allowed="a mean, a distance, a function, a histogram where model = 'aggregated'",
                 fix="kind = 'histogram', or model = 'shuffle'",
             )
         if self.items is None and self.samples is None:
             raise ParameterError(
-                f"The question {self.kind!r} does not say how many items each person holds.",
+                f"The question {self.kind!r} lacks the number of items that each person holds.",
                 allowed="items, a public whole number; or samples, where people hold any number",
                 fix="items = 30",
             )
@@ -145,10 +145,7 @@ class Items(ItemWiseQuestion):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.output not in ("histogram", "list"):
-            raise ParameterError(
-                f"output is {self.output!r}.", allowed="'histogram' or 'list'", fix="output = 'histogram'"
-            )
+        one_of(self.output, "output", ("histogram", "list"))
 
     @property
     def listed(self) -> bool:
@@ -330,7 +327,7 @@ class ItemsAnswer(Answer):
         if self.question.listed:
             return {"values": [{"report": label} for label, count in counted for _ in range(count)]}
         space, points = self.terms.space, self.places
-        rows = [
+        rows: Rows = [
             {"report": label, **placed(space, points, i), "count": int(count)}
             for i, (label, count) in enumerate(counted)
         ]
@@ -504,7 +501,7 @@ def bounded_lines(answer: ItemsAnswer) -> list[str]:
     items = answer.question.items
     if items is None:
         return []
-    return [f"Bounded   every person must hold exactly {items:,} items; how many there are is not hidden"]
+    return [f"Bounded   every person must hold exactly {items:,} items; this number is not hidden"]
 
 
 @dataclass(frozen=True, eq=False)

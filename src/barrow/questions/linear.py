@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 from msgspec import structs
 
 from barrow import mechanisms, planning
@@ -18,6 +19,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.summed import SummedNoise
 from barrow.noise import Center
+from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import BaselineComparison, Candidate, checked_definition, preferred, user_level_within
@@ -25,26 +27,28 @@ from barrow.planning.notes import Note, Severity, warnings_of
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model, Promise
 from barrow.queries import Query
-from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, center_of, placed
-from barrow.questions.cache import cached_query
+from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, center_of, number, placed
+from barrow.questions.cache import Cache, cached_query
 from barrow.questions.channels import LocalChannel, NoiseChannel, ReportNoise
 from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected, for_people
 from barrow.questions.comparing import (
     Given,
     baseline_error,
+    by_best_baseline,
+    by_user_level,
+    compare_definitions,
     compared_plan,
     comparison_of,
     question_compared,
     user_level_error,
-    versus_of,
 )
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.hidden_words import hidden_counted, hidden_noise_steps, hidden_released
-from barrow.questions.noise_words import noise_sentence, snapping_words, stated_noise, value_unit
+from barrow.questions.noise_words import noise_sentence, points, snapping_words, stated_noise, value_unit
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.prices import finer_words
 from barrow.questions.question import VALUES, Question, Traits
-from barrow.questions.releasing import on_map, parameters, places_of, summary
+from barrow.questions.releasing import noisy_values, on_map, parameters, places_of, simulated, summary
 from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement, needed
 from barrow.questions.summed import SummedChannel
 from barrow.spaces import Space
@@ -52,6 +56,8 @@ from barrow.spaces.space import Floats
 
 if TYPE_CHECKING:
     from barrow.planning.comparison import Comparison
+
+_NOISE: Cache[Floats] = Cache(12)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -152,14 +158,14 @@ class Linear(Question):
         facts, people = statement.answer, f"{statement.people:,} people"
         if facts.share_half_width_95 is not None:
             return (
-                f"We released {statement.released}, computed from {people}, each person with records "
-                "counting once, and the share of people with records. Each value comes with an interval that holds the "
-                "true value with probability 95 %, snapping included; where the share may be 0 it is not determined."
+                f"We released {statement.released}, computed from {people}, each person with records counting once, "
+                f"and the share of people with records. Each value comes with an interval that contains the true "
+                f"value with probability 95 %, snapping included; if the share may be 0, the value is not determined."
             )
         within = at_most(needed(facts.half_width_95), value_unit(facts, cls.traits.of_shares))
         return (
             f"We released {statement.released}, computed from {people}, each person counting once. "
-            f"Each value is within {within.replace(' %', ' percentage points')} of the true value with probability 95 %"
+            f"Each value is within {points(within)} of the true value with probability 95 %"
             f"{snapping_words(facts, cls.traits.of_shares)}."
         )
 
@@ -283,7 +289,7 @@ class LinearAnswer(Answer):
     @cached_property
     def comparison(self) -> BaselineComparison | None:
         """What is released beside the best of the other definition, EMD-DP or user-level DP."""
-        return versus_of(self, self.moved)
+        return compare_definitions(self, self.moved)
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
@@ -346,7 +352,7 @@ def constant_of(query: Query, noise: ReportNoise, user_level: bool) -> tuple[boo
 def mean_over_people(terms: Terms, query: Query, counts: Counts | ItemSums) -> Center:
     """The mean over people of a query, from an engine's integers (private): its sums, or the counts of a few people."""
     if isinstance(counts, ItemSums):
-        sums = mechanisms.UserSums.of(terms.space, items=counts.items, values=counts.values, users=terms.users)
+        sums = mechanisms.UserSums.of(terms.space, items=counts.items, values=counts.steps, users=terms.users)
         return sums.center(query)
     held = mechanisms.UserCounts.of(
         terms.space, item=counts.items, size=counts.sizes, count=counts.counts, users=terms.users
@@ -420,6 +426,31 @@ def _(answer: LinearAnswer, times: Sequence[float], thorough: bool) -> dict[floa
     return result
 
 
+@simulated.register(LinearAnswer)
+def _(answer: LinearAnswer, people: Floats, seed: int) -> Floats:
+    """The values with noise: of scale 1 it is drawn once for each kind and number of outputs."""
+    noise, query = answer.noise, answer.query
+
+    def draw() -> Floats:
+        zeros = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
+        return np.asarray(noise.draw(zeros, SeededSource(seed)).values) / float(noise.scale)
+
+    true = np.asarray(query.table.floats().T @ people).ravel() * float(query.step)
+    key = f"{seed} {noise.name} {noise.p} {query.dimension}"
+    return np.asarray(true + _NOISE.get(key, draw) * float(noise.scale))
+
+
+@noisy_values.register(LinearAnswer)
+def _(answer: LinearAnswer, tables: Mapping[str, Rows]) -> Floats | None:
+    """The values themselves, and what people without records hold."""
+    rows = [*tables["values"], *tables.get("no_records", [])]
+    fits = len(rows) == answer.query.dimension and "half_width_95" in rows[0]
+    return np.array([number(row, "value") for row in rows]) if fits else None
+
+
+by_user_level.register(LinearAnswer, by_best_baseline)
+
+
 @baseline_error.register(LinearAnswer)
 def _(answer: LinearAnswer, thorough: bool) -> tuple[float, float] | None:
     result = user_level_error(answer, answer.query, thorough)
@@ -442,14 +473,14 @@ def _(answer: LinearAnswer) -> BaselineComparison | None:
 
 @summary.register(LinearAnswer)
 def value_lines(answer: LinearAnswer, drawn: Sample) -> list[str]:
-    """The values with their errors, or how many of them stand out of the noise."""
+    """The values with their errors, or how many of them stand out from the noise."""
     unit, width, values = answer.query.unit, answer.half_width, drawn.values
     if len(values) <= 12:
         named = zip(answer.query.outputs, values, strict=True)
         return [f"{name}: {float(value):.6g} ± {width:.3g} {unit} (95 %)".rstrip() for name, value in named]
     width = answer.half_width_all  # of thousands of values some pass a threshold for one value
     above = int((values > width).sum())
-    return [f"{above:,} of {len(values):,} values stand out of the noise (all at once ± {width:.3g}, 95 %)."]
+    return [f"{above:,} of {len(values):,} values stand out from the noise (all at once ± {width:.3g}, 95 %)."]
 
 
 @collected.register(LinearAnswer)
@@ -539,10 +570,7 @@ def unproved_constant(answer: LinearAnswer) -> list[Note]:
     """A note where the Lipschitz constant is somebody's word."""
     if answer.constant[0]:
         return []
-    text = (
-        "The Lipschitz constant was declared by whoever wrote the study and is not proved; if it is too small, "
-        "nothing that is promised holds."
-    )
+    text = "The Lipschitz constant was declared in the study and is not proved; if it is too small, no promise holds."
     return [Note(Severity.UNPROVED, text)]
 
 
@@ -565,7 +593,7 @@ def useless_values(answer: LinearAnswer, whole: float, wider: str = "") -> list[
         better = f"About {people:,} people, or {looser}, would make it ± {near(whole / 4.0)}{unit}."
     return warnings_of(
         [
-            f"The answer will be nearly useless: ± {at_most(answer.half_width)}{unit} is to be expected, and all "
+            f"The answer will be nearly useless: ± {at_most(answer.half_width)}{unit} is the expected error, and all "
             f"possible answers lie within {near(whole)}{unit} of each other. {better}"
         ]
     )

@@ -1,4 +1,4 @@
-"""Tables of a histogram: items with intervals, and regions that stand out of the noise, with outlines on maps."""
+"""Tables of a histogram: items with intervals, and regions that stand out from the noise, with outlines on maps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from barrow.numerics.union import Ring, outline
-from barrow.questions.answer import Rows, labelled, placed
+from barrow.questions.answer import Rows, TableRow, labelled, placed
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.shapes import cell_corners, cell_places
@@ -60,13 +60,16 @@ def region_rows(space: Space, merged: Merged) -> tuple[Rows, Ids]:
     number[order] = np.arange(1, len(order) + 1)
     members = np.split(np.argsort(of, kind="stable"), np.cumsum(np.append((of < 0).sum(), here)))[1:-1]
     shapes = _corners(space)
-    rows = []
+    rows: Rows = []
     for region in order.tolist():
         inside = members[region]
         ends = {"low_95": float(merged.low[region]), "high_95": float(merged.high[region])}
-        row = {NUMBER: int(number[region]), "name": _name(space, inside), "items": len(inside)}
+        row: TableRow = {NUMBER: int(number[region]), "name": _name(space, inside), "items": len(inside)}
         row |= _middle(space, inside) | {"share": float(min(max(merged.share[region], 0.0), 1.0))} | ends
-        rows.append(row if shapes is None else row | {POLYGON: as_text(outline(shapes[inside]))})
+        if shapes is not None:
+            drawn = inside[inside < len(shapes)]
+            row[POLYGON] = as_text(outline(shapes[drawn])) if len(drawn) else ""
+        rows.append(row)
     return rows, number[of]
 
 
@@ -76,14 +79,17 @@ def _name(space: Space, inside: Ids) -> str:
     return first if len(inside) == 1 else f"{first} to {last}"
 
 
-def _middle(space: Space, inside: Ids) -> dict[str, float]:
-    points = space.geometry.places
-    return {} if points is None else placed(space, np.asarray(points)[inside].mean(axis=0, keepdims=True), 0)
+def _middle(space: Space, inside: Ids) -> TableRow:
+    base = base_space(space)
+    points, here = base.geometry.places, inside[inside < base.items]
+    if points is None or not len(here):
+        return {} if points is None else dict.fromkeys(placed(base, points, 0))
+    return dict(placed(base, np.asarray(points)[here].mean(axis=0, keepdims=True), 0))
 
 
 def _corners(space: Space) -> Floats | None:
     """The corners of every cell, across before up; None where cells are no shapes of a plane."""
-    shapes = cell_places(space)
+    shapes = cell_places(base_space(space))
     if shapes is not None and shapes.corners is not None:
         return np.asarray(shapes.corners)[:, :, ::-1]
     inner = base_space(space)
@@ -104,12 +110,14 @@ def as_text(rings: list[Ring]) -> str:
     return f"POLYGON {'(' + parts[0] + ')'}" if len(parts) == 1 else f"MULTIPOLYGON (({'), ('.join(parts)}))"
 
 
-def as_geometry(text: str) -> dict[str, object]:
-    """The same as GeoJSON.
+def as_geometry(text: str) -> dict[str, object] | None:
+    """The same as GeoJSON; None for what is nowhere.
 
     >>> as_geometry("POLYGON ((0 0, 2 0, 2 1.5, 0 0))")
     {'type': 'Polygon', 'coordinates': [[[0.0, 0.0], [2.0, 0.0], [2.0, 1.5], [0.0, 0.0]]]}
     """
+    if not text:
+        return None
     kind, _, rest = text.partition(" ")
     rings = [
         [[float(number) for number in point.split()] for point in ring.strip("() ").split(",")]

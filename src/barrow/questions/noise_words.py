@@ -28,9 +28,19 @@ def snapping_words(facts: AnswerFacts, shares: bool = False) -> str:
     unit = value_unit(facts, shares)
     if facts.snapping_included:
         return f" ({at_most(moved, unit)} of it for snapping to the grid)"
-    most = f"by up to {at_most(min(moved, 1.0), unit)}"
-    much = f"may move a value {most}" if typical is None else f"moves a value by about {near(typical, unit)} ({most})"
-    return f", where the true one is that of the records snapped to the grid; snapping itself {much}"
+    most = points(f"by up to {at_most(min(moved, 1.0), unit)}")
+    about = "" if typical is None else points(near(typical, unit))
+    much = f"moves a value by about {about} ({most})" if about else f"may move a value {most}"
+    return f"; the true value is here that of the records snapped to the grid, and snapping itself {much}"
+
+
+def points(size: str) -> str:
+    """A difference of shares in words: percentage points, where a share itself has a per cent sign.
+
+    >>> points("± 1.5 %"), points("3 km")
+    ('± 1.5 percentage points', '3 km')
+    """
+    return size.replace(" %", " percentage points")
 
 
 def stated_noise(noise: CalibratedNoise) -> tuple[Fraction, Fraction]:
@@ -41,14 +51,19 @@ def stated_noise(noise: CalibratedNoise) -> tuple[Fraction, Fraction]:
 def noise_sentence(facts: AnswerFacts) -> str:
     """How additive noise was drawn and rounded."""
     noise = facts.noise
+    if noise is not None and noise.scale is None and noise.alpha0 is None and noise.method:
+        return (
+            "Every person's client drew one of their items at random, and from its operating system's entropy a set "
+            f"of items or groups that holds it more often than not ({noise.method}); only the set was reported."
+        )
     if noise is None or noise.scale is None:
         raise not_whole()
     if noise.distribution == "discrete Laplace":
         scale, grid = f"{noise.scale:.4g} {facts.unit}".rstrip(), float(Fraction(noise.grid or 0))
         return (
-            "Every person's answer was rounded at random, by an exact coin, to a public grid "
+            "Every person's answer was rounded at random, without bias, to a public grid "
             f"({grid:.3g} of the mean), and left their device in shares. Each aggregator added its own discrete "
-            f"Laplace noise from its operating system's entropy: together of scale {scale} or more."
+            f"Laplace noise from its operating system's entropy: of scale {scale} or more in total."
         )
     if noise.distribution == "discrete edge Laplace":
         grid = float(Fraction(noise.grid or 0))
@@ -57,8 +72,9 @@ def noise_sentence(facts: AnswerFacts) -> str:
             f"(one is {grid:.3g} of the mean), and sent the counts in shares. Each aggregator added its own discrete "
             f"Laplace noise along every edge of the graph, together of scale {noise.scale:.4g} over its length or more."
         )
+    name = f"{noise.distribution[0].upper()}{noise.distribution[1:]}"
     return (
-        f"{noise.distribution} noise of scale {noise.scale:.4g} {facts.unit}".rstrip()
+        f"{name} noise of scale {noise.scale:.4g} {facts.unit}".rstrip()
         + f" from the operating system's entropy was added and rounded once, exactly, to multiples of {noise.grid}."
     )
 
@@ -72,7 +88,7 @@ def off_words(statement: Statement, predicted: float, most: float) -> str:
     size = near(own.about, unit, digits=digits_of(statement))
     about = f"On average, records appear about {size} from where they were"
     if own.between is None:
-        return f"{about}, worked out from what was released (predicted: {before})."
+        return f"{about}, computed from the released values (predicted: {before})."
     low, high = (near(size, unit, digits=1) for size in own.between)
     ends = f", between {low} and {high}, depending on how records lie between nodes" if low != high else ""
     return f"{about} (predicted: {before}){ends}."

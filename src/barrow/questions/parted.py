@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import singledispatch
 
-from barrow.engines import Counts
+from barrow.engines import Counts, PeopleCounts
+from barrow.errors import DataError
 from barrow.mechanisms import UserCounts
 from barrow.planning.terms import Terms
 from barrow.queries import Query
@@ -27,14 +30,14 @@ def _(answer: LinearAnswer) -> Query | None:
 
 
 def can_be_parted(answer: Answer) -> bool:
-    """Whether an answer about a part of the records is the same answer: noise on a mean over people of their items.
+    """Whether an answer about a part of the records is the same answer: noise on a mean over people.
 
     >>> from barrow.questions import Mean
     >>> from barrow.spaces import Line
     >>> can_be_parted(Mean(definition="emd").plan(Terms(Line(0, 1, step=0.1), 10, given=Terms.fraction)))
     True
     """
-    return averaged_query(answer) is not None and not answer.question.traits.whole_people
+    return averaged_query(answer) is not None or answer.question.traits.whole_people
 
 
 def for_terms(answer: Answer, terms: Terms) -> Answer:
@@ -54,10 +57,16 @@ def mean_of_parts(answer: Answer, counts: Counts, people: int) -> Statistics:
         people: How many people they are: each person once for each period, where periods count alike.
     """
     query = averaged_query(answer)
-    if query is None or not can_be_parted(answer):
+    if query is None:
         return answer.statistics(counts)
     held = UserCounts.of(answer.terms.space, item=counts.items, size=counts.sizes, count=counts.counts, users=people)
     return held.center(query)
+
+
+@singledispatch
+def mean_of_people(answer: Answer, parts: Sequence[tuple[PeopleCounts, Fraction]]) -> Statistics:
+    """What noise will be added to where it is made of whole people: of each period's, with its weight (private)."""
+    raise DataError("The records were not read by items.", fix="read them with engine.count_cells")
 
 
 def same_mechanism(answer: Answer) -> Question:

@@ -21,11 +21,13 @@ from barrow.planning.candidates import Candidate, preferred, user_level_within
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
 from barrow.promises import Model
+from barrow.promises.periods import Window
 from barrow.queries import PersonQuery, Query, person
 from barrow.questions.answer import Sample
 from barrow.questions.cache import cached_query
 from barrow.questions.channels import NoiseChannel
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, user_level_of, value_lines
+from barrow.questions.parted import mean_of_people
 from barrow.questions.plan_text import own_notes
 from barrow.questions.question import VALUES, Traits
 from barrow.questions.releasing import summary
@@ -107,12 +109,6 @@ class Person(Linear):
         super()._check(terms)
         if terms.model is not Model.CENTRAL:
             raise _central_only()
-        if terms.reads is not None or self.by:
-            raise ParameterError(
-                "Questions of kind 'person' are about all records and all people, and not about a period or a group.",
-                allowed="a release without --period and by",
-                fix="a linear question such as region or distance for a period",
-            )
 
     def channel(self, terms: Terms) -> NoiseChannel:
         """Reports of whole people are not planned."""
@@ -121,8 +117,13 @@ class Person(Linear):
     @classmethod
     def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
+        about = statement.answer.about
+        window = "" if about is None else about.reads
+        made = f"their records of {window}" if window else "all their records"
+        if about is not None and about.pool == "periods" and len(Window.parse(window).periods) > 1:
+            made = f"their records of each period of {window}, whose weighted mean it is"
         return (
-            f"Every person counts once, with a number made of all their records: {statement.released}, over "
+            f"Every person counts once, with a number made of {made}: {statement.released}, over "
             f"{statement.people:,} people, as an exact fraction. No person's number was rounded."
         )
 
@@ -136,14 +137,20 @@ class PersonAnswer(LinearAnswer):
 
     def statistics(self, counts: Counts | ItemSums) -> Center:
         """The exact mean over people, from each person's items (private)."""
-        if not isinstance(counts, PeopleCounts):
-            raise DataError("The records were not read person by person.", fix="read them with engine.people")
-        means = self.of_person.exact_means(counts.profiles, self.terms.users)
-        floats = np.array([about for about, _, _ in means])
+        return self.weighted([(counts, Fraction(1))])
+
+    def weighted(self, parts: Sequence[tuple[Counts | ItemSums, Fraction]]) -> Center:
+        """The same where each person's number is the weighted mean of those of several periods (private)."""
+        means = []
+        for counts, weight in parts:
+            if not isinstance(counts, PeopleCounts):
+                raise DataError("The records were not read person by person.", fix="read them with engine.people")
+            means.append((self.of_person.exact_means(counts.profiles, self.terms.users), weight))
+        floats = np.sum([[about * float(weight) for about, _, _ in each] for each, weight in means], axis=0)
 
         def entry(i: int) -> Fraction:
-            _, sums, others = means[i]
-            return Fraction(sums.exact() + others) / self.terms.users
+            added = (weight * Fraction(each[i][1].exact() + each[i][2]) for each, weight in means)
+            return sum(added, Fraction(0)) / self.terms.users
 
         return Center.approximated(floats, np.abs(floats) * _UNIT + 2.0**-1000, entry)
 
@@ -154,10 +161,16 @@ class PersonAnswer(LinearAnswer):
 
 def _central_only() -> ParameterError:
     return ParameterError(
-        "Questions of kind 'person' are answered where a curator holds the data.",
+        "Questions of kind 'person' need the central model, in which a curator holds the data.",
         allowed="model = 'central'",
         fix="model = 'central', or a linear question such as region or distance for reports",
     )
+
+
+@mean_of_people.register(PersonAnswer)
+def _(answer: PersonAnswer, parts: Sequence[tuple[PeopleCounts, Fraction]]) -> Center:
+    """The mean over people of the weighted mean of their periods' numbers."""
+    return answer.weighted(parts)
 
 
 @summary.register(PersonAnswer)
@@ -181,7 +194,7 @@ def _(answer: PersonAnswer) -> list[Note]:
     people = math.ceil(answer.terms.users * times)
     steep = "; a wider ramp or border lowers it as well" if shares else ""
     text = (
-        f"The answer will be nearly useless: ± {at_most(answer.half_width, unit)} is to be expected, and all "
+        f"The answer will be nearly useless: ± {at_most(answer.half_width, unit)} is the expected error, and all "
         f"possible answers lie within {at_most(whole, unit)} of each other. About {people:,} people, or promises "
         f"{times:.2g} times looser, would make it a quarter of that{steep}."
     )

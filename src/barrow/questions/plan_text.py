@@ -37,8 +37,8 @@ def details(answer: Answer) -> Json:
 
 
 _ADDS = (
-    'Releases add up in quadrature (composition = "quadrature"), and this one cannot: it is neither Gaussian nor pure. '
-    "A ledger that keeps all of its promises for quadrature refuses it. Ask it in a study whose releases add "
+    'Releases add up in quadrature (composition = "quadrature"), but this release cannot: it is neither Gaussian nor '
+    "pure. A ledger that keeps all of its promises for quadrature refuses it. Ask it in a study whose releases add "
     '(composition = "additive"), or make the ledger with a part for sums: barrow ledger init --quadrature 9/10.'
 )
 

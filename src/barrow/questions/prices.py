@@ -99,7 +99,7 @@ def missing_people(answer: Answer) -> str:
             "cannot be told from people whose records are there"
         )
     epsilon = float_up(charge(answer, Fraction(1), space.no_records_distance))
-    far = f"{float(space.no_records_distance) * space.diameter:,.6g} {space.unit or 'of the largest distance'}"
+    far = near(float(space.no_records_distance) * space.diameter, space.unit or "of the largest distance", digits=4)
     default = space.label(space.records_space.default_item)
     # A ledger of alpha may be about the space without this item, and every promise is about records that move.
     counted = f", also from people whose records are all at {default!r}, which a ledger of alpha counts as the same"

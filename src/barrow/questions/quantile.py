@@ -108,13 +108,15 @@ class Quantile(Question):
         check_line(terms.space)
         if terms.model is not Model.CENTRAL:
             raise ParameterError(
-                "Quantiles are planned for data already held.",
+                "Quantiles need the central model, in which a curator holds the data.",
                 allowed="model 'central'",
                 fix="histogram, which people can report themselves, and from which they can be read off",
             )
         plan = self.histogram.plan(terms)
         if not isinstance(plan, HistogramAnswer):
-            raise ParameterError("No histogram with additive noise answers here.", allowed="2 points or more", fix="")
+            raise ParameterError(
+                "No histogram with additive noise can answer here.", allowed="2 points or more", fix=""
+            )
         return QuantileAnswer.of(self, plan)
 
     @classmethod
@@ -125,8 +127,8 @@ class Quantile(Question):
         once = "with records counting once" if statement.answer.holders else "counting once"
         return (
             f"We released {statement.released}, computed from {statement.people:,} people, each person {once}. Each "
-            "comes with an interval that holds the true one with probability 95 %, all of them at once, snapping "
-            "included."
+            f"comes with an interval that contains the true value with probability 95 %, all intervals "
+            f"simultaneously, snapping included."
         )
 
     @classmethod
@@ -145,7 +147,7 @@ class Quantile(Question):
         return [
             noise_sentence(statement.answer),
             f"The noisy values ({result.words}) were decoded to one histogram, from which the quantiles "
-            "were read off; their intervals come from the noisy values, which say at which points the share asked for "
+            "were read off; their intervals follow from the noisy values, which limit the points at which the share "
             "may be reached.",
         ]
 
@@ -163,7 +165,7 @@ class QuantileAnswer(HistogramAnswer):
         baselines = _by_width(plan.baselines, plan.terms.space, question.shares)
         if not own:
             raise ParameterError(
-                "No mechanism whose shares can be added up answers here.",
+                "No mechanism with additive shares can answer here.",
                 allowed="a line of 2 points or more, and Laplace or Gaussian noise",
                 fix="noise = 'auto'",
             )

@@ -206,9 +206,9 @@ def checked_words(value: object, name: str) -> str:
 def central_only(question: Question) -> ParameterError:
     """That nobody can answer it alone."""
     return ParameterError(
-        f"The question {question.kind!r} is not planned for reports that people make themselves.",
-        allowed="model='local' or 'shuffle'",
-        fix="study.replace(model='local')",
+        f"The question {question.kind!r} cannot be answered from reports that people randomise themselves.",
+        allowed="a mean, a distance, a histogram, frequencies or items",
+        fix="kind = 'histogram', or model = 'central' for data that somebody holds",
     )
 
 
@@ -315,7 +315,7 @@ _NUMBERS = {
     "visits": (f"How many records people have is one number for each of them. {_UNBOUNDED}", 'per_person = "count"'),
     "sum": (f"How much people have in all is one number for each of them. {_UNBOUNDED}", 'per_person = "sum(amount)"'),
     "groupby": (
-        "Groups that are learnt from the data would say that somebody is in them.",
+        "Groups learnt from the data would reveal that somebody is in them.",
         '[[group]] with a public list of groups, and by = "region"',
     ),
 }

@@ -85,7 +85,7 @@ class ReadOff(Linear):
     def _check(self, terms: Terms) -> None:
         if terms.model is not Model.CENTRAL:
             raise ParameterError(
-                f"{self.plural} are planned for data already held.",
+                f"{self.plural} need the central model, in which a curator holds the data.",
                 allowed="model 'central'",
                 fix="histogram, which people can report themselves, and from which they can be read off",
             )
@@ -190,13 +190,3 @@ def _(answer: ReadOffAnswer) -> ErrorEstimate:
 def _(answer: ReadOffAnswer) -> list[str]:
     """The other definition; errors of other noises are not about what is read off."""
     return [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
-
-
-def share_row(share: float, width: float) -> dict[str, object]:
-    """The released share of people with records and its interval, cut to [0, 1]."""
-    return {
-        "output": "share of people with records",
-        "value": min(max(share, 0.0), 1.0),
-        "low_95": min(max(share - width, 0.0), 1.0),
-        "high_95": min(max(share + width, 0.0), 1.0),
-    }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import singledispatch
 from typing import TYPE_CHECKING, NamedTuple
 
 from barrow.promises import Model
-from barrow.questions.answer import Answer, Sample
+from barrow.questions.answer import Answer, Rows, Sample
 from barrow.questions.statement import Json
 from barrow.spaces.space import Floats
 
@@ -39,6 +40,18 @@ def error_after(answer: Answer, sample: Sample) -> OwnError | None:
 @singledispatch
 def released_shares(answer: Answer, values: Floats, users: int) -> ReleasedShares | None:
     """The unbiased shares that released values are, or means of so many people's reports; None for other types."""
+    return None
+
+
+@singledispatch
+def simulated(answer: Answer, people: Floats, seed: int) -> Floats:
+    """What would be released of public shares of the items, with noise from a seed: for pictures, never for people."""
+    return people
+
+
+@singledispatch
+def noisy_values(answer: Answer, tables: Mapping[str, Rows]) -> Floats | None:
+    """The values with noise that tables were made of, about; None where tables do not say them."""
     return None
 
 

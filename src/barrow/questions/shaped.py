@@ -14,12 +14,14 @@ from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.mechanisms import EdgeNoise, Strategy, strategies_for
 from barrow.noise import Center
+from barrow.noise.source import SeededSource
 from barrow.numerics.exact import at_most
 from barrow.planning.candidates import ALIKE, Candidate, best_first
 from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
-from barrow.questions.answer import Sample, Statistics, Tables, center_of
+from barrow.questions.answer import Answer, Sample, Statistics, Tables, center_of
+from barrow.questions.comparing import by_user_level
 from barrow.questions.linear import (
     Linear,
     LinearAnswer,
@@ -31,7 +33,7 @@ from barrow.questions.linear import (
 )
 from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, other_lines
-from barrow.questions.releasing import parameters, summary
+from barrow.questions.releasing import parameters, simulated, summary
 from barrow.questions.statement import AnswerFacts, Json
 from barrow.spaces.space import Floats
 
@@ -45,7 +47,8 @@ def shaped(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
     built = strategies_for(query, terms.alpha_for, terms.delta, users=terms.users, noise=noise, mu_for=terms.mu_for)
     if not built:
         raise ParameterError(
-            f"The workload has {query.dimension:,} answers on {query.space.items:,} items, and no strategy fits.",
+            f"The workload has {query.dimension:,} answers on {query.space.items:,} items, which is too many for a "
+            f"joint strategy.",
             allowed="at most about 8,000,000 items times answers",
             fix="a coarser space, or the questions one by one",
         )
@@ -126,6 +129,21 @@ class StrategyAnswer(LinearAnswer):
         return structs.replace(super().facts(), shares=self.question.traits.of_shares)
 
 
+@simulated.register(StrategyAnswer)
+def _(answer: StrategyAnswer, people: Floats, seed: int) -> Floats:
+    """The answers that follow from combinations with noise."""
+    query = answer.strategy.query
+    zeros = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
+    noise = np.asarray(answer.strategy.draw(zeros, SeededSource(seed)).values)
+    true = np.asarray(query.table.floats().T @ people).ravel() * float(query.step)
+    return answer.strategy.read(true + noise)
+
+
+@by_user_level.register(StrategyAnswer)
+def _(answer: StrategyAnswer) -> tuple[Answer, float] | None:
+    return None  # no strategy of this shape is user-level DP's
+
+
 @averaged_query.register(StrategyAnswer)
 def _(answer: StrategyAnswer) -> Query | None:
     """The combinations get the noise, not the answers that follow from them."""
@@ -134,7 +152,7 @@ def _(answer: StrategyAnswer) -> Query | None:
 
 @summary.register(StrategyAnswer)
 def _(answer: StrategyAnswer, sample: Sample) -> list[str]:
-    """The answers with their errors, or how many of them stand out of the noise."""
+    """The answers with their errors, or how many of them stand out from the noise."""
     if len(sample.values) > 12:
         return value_lines(answer, sample)
     named = zip(answer.query.outputs, sample.values, answer.widths, strict=True)

@@ -14,10 +14,10 @@ from barrow.numerics.exact import near
 from barrow.planning.notes import Note, warnings_of
 from barrow.queries import Query, function
 from barrow.queries.holders import Holders
-from barrow.questions.answer import Rows, Sample, Tables, number
+from barrow.questions.answer import Rows, Sample, Tables, number, share_row
 from barrow.questions.linear import LinearAnswer, unproved_constant
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.read_off import ReadOff, ReadOffAnswer, share_row
+from barrow.questions.read_off import ReadOff, ReadOffAnswer
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
@@ -36,7 +36,7 @@ class Spread(ReadOff):
     kind: ClassVar[str] = "spread"
     plural: ClassVar[str] = "Standard deviations"
     intervals: ClassVar[str] = (
-        "Both come with intervals that hold the true ones, at once, with probability 95 %, snapping included."
+        "Both come with intervals that contain the true values simultaneously with probability 95 %, snapping included."
     )
     decoding: ClassVar[str] = (
         "The standard deviation is the root of the noisy mean square less the square of the noisy mean; the intervals "
@@ -48,7 +48,7 @@ class Spread(ReadOff):
         if not space.geometry.on_line:
             round_it = space.geometry.periodic and not space.geometry.on_earth
             raise ParameterError(
-                f"Standard deviations are asked of a line, and the kind of this space is {space.kind!r}.",
+                f"Standard deviations need a line, but the kind of this space is {space.kind!r}.",
                 allowed="a line with a grid",
                 fix="circular_mean" if round_it else "histogram, or distance(to=…)",
             )

@@ -10,6 +10,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from barrow.display import Displayed
 from barrow.errors import ParameterError
 from barrow.promises import Model, RecordMap
 
@@ -228,7 +229,7 @@ class OwnFacts(StatementPart, frozen=True, kw_only=True, omit_defaults=False):
     between: Annotated[tuple[float, float] | None, Meta(description="Where records may lie between nodes.")] = None
 
 
-class Statement(StatementPart, frozen=True, kw_only=True, omit_defaults=False):
+class Statement(StatementPart, Displayed, frozen=True, kw_only=True, omit_defaults=False):
     """What goes with every release."""
 
     statement: Annotated[int, Meta(description="The version of this format.")]

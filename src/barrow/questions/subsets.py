@@ -9,9 +9,12 @@ from itertools import pairwise
 
 import numpy as np
 
+from barrow import mechanisms
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
+from barrow.mechanisms.item_intervals import standing_out
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
+from barrow.noise.source import SeededSource
 from barrow.numerics.exact import near
 from barrow.planning import (
     Candidate,
@@ -27,17 +30,17 @@ from barrow.planning.histograms import error_most
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee
-from barrow.questions.answer import Answer, Sample, Statistics, Tables, labelled
+from barrow.questions.answer import Answer, Sample, Statistics, Tables, labelled, number
 from barrow.questions.channels import LocalChannel
-from barrow.questions.collecting import Collected, Integers, ReportSums, collected
+from barrow.questions.collecting import Collected, Integers, ReportSums, collected, for_people
 from barrow.questions.comparing import comparison_of
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.noise_words import people_words
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.question import Question
-from barrow.questions.releasing import parameters, summary
-from barrow.questions.statement import AnswerFacts, HistogramFacts, Json
-from barrow.spaces.space import Ids
+from barrow.questions.releasing import parameters, simulated, summary
+from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, NoiseFacts
+from barrow.spaces.space import Floats, Ids
 
 _NOTHING = -1
 """Fills up reports at levels whose sets are smaller, so that all reports are of one size."""
@@ -180,31 +183,49 @@ class SubsetsAnswer(Answer):
         raise _local_only()
 
     def tables(self, sample: Sample) -> Tables:
-        """One share for each item."""
-        return {"values": labelled(self.terms.space, {"share": sample.values.tolist()})}
+        """One row for each item: its decoded share, the unbiased one, which may be negative, and the ends of it.
+
+        Variances are those at the decoded shares, which are no smaller than the estimate's, and laws are normal.
+        """
+        unbiased = np.asarray(sample.values, dtype=np.float64)
+        shares = self.mechanism.decode(unbiased) if sample.shares is None else sample.shares
+        spread, normal = self.mechanism.deviations(shares), mechanisms.NoiseDistribution(None, 1)
+        ends = standing_out(unbiased, lambda miss: normal.quantile(miss) * spread, 0.05)
+        columns = {"share": shares, "unbiased": unbiased, "low_95": ends.low, "high_95": ends.high}
+        return {"values": labelled(self.terms.space, {name: column.tolist() for name, column in columns.items()})}
 
     def facts(self) -> AnswerFacts:
         """What a statement says about the values."""
         facts = HistogramFacts(
-            mechanism=self.chosen.name, words=self.chosen.words, emd_predicted=self.error, emd_most=self.error_most
-        )
-        return AnswerFacts(outputs=self.terms.space.items, histogram=facts)
+            mechanism=self.chosen.name, words=self.chosen.words, emd_predicted=self.error, emd_most=self.error_most,
+            emd_decoded=self.error,
+        )  # fmt: skip
+        noise = NoiseFacts(distribution=self.chosen.name, method=self.chosen.words)
+        return AnswerFacts(outputs=self.terms.space.items, histogram=facts, noise=noise)
 
 
 def _local_only() -> ParameterError:
     return ParameterError(
-        "The histogram is planned for reports that people make themselves.",
+        "The histogram is planned for reports that people randomise themselves.",
         allowed="barrow local, or model='central'",
         fix="study.replace(model='central')",
     )
+
+
+@for_people.register(SubsetsAnswer)
+def _for(answer: SubsetsAnswer, users: int) -> SubsetsAnswer:
+    """The same sets, of as many people as really took part."""
+    chosen = replace(answer.chosen, mechanism=replace(answer.mechanism, users=users))
+    return replace(answer, terms=answer.terms.for_people(users), chosen=chosen)
 
 
 @collected.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer, collector: ReportSums) -> Collected:
     """The histogram decoded from all sets."""
     if not isinstance(collector, Sets):
-        raise ParameterError("These are no tallies.", allowed="the plan's own collector", fix="plan.collector()")
-    space, here = answer.terms.space, replace(answer.mechanism, users=max(collector.n, 1))
+        raise ParameterError("These are not tallies.", allowed="the plan's own collector", fix="plan.collector()")
+    space, built = answer.terms.space, _for(answer, max(collector.n, 1))
+    here = built.mechanism
     estimated = here.estimate(collector.tallies)
     shares = here.decode(estimated)
     histogram = dict(zip(space.labels, shares.tolist(), strict=True))
@@ -215,14 +236,22 @@ def _(answer: SubsetsAnswer, collector: ReportSums) -> Collected:
         f"On average, items appear about {near(own.about, space.unit, digits=1)} from where they were.",
     ]
     told = {"error_after": own.to_json(), "histogram": histogram, "estimate": estimated.tolist()}
-    return Collected(collector.n, answer.tables(Sample(shares)), lines, told, answer.guarantee)
+    return Collected(collector.n, built.tables(Sample(estimated, shares)), lines, told, answer.guarantee, own=own)
 
 
 @summary.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer, drawn: Sample) -> list[str]:
     """The largest shares."""
-    top = np.argsort(-drawn.values, kind="stable")[:8].tolist()
-    return [f"{answer.terms.space.labels[i]}: {100 * drawn.values[i]:.3g} %" for i in top]
+    rows = answer.tables(drawn)["values"]
+    shares = np.array([number(row, "share") for row in rows])
+    top = np.argsort(-shares, kind="stable")[:8].tolist()
+    return [f"{answer.terms.space.labels[i]}: {100 * shares[i]:.3g} %" for i in top]
+
+
+@simulated.register(SubsetsAnswer)
+def _(answer: SubsetsAnswer, people: Floats, seed: int) -> Floats:
+    """A decoded histogram."""
+    return np.asarray(answer.mechanism.simulated(people, SeededSource(seed)))
 
 
 @parameters.register(SubsetsAnswer)

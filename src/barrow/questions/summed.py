@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from barrow.queries import Query
     from barrow.questions.answer import Answer
     from barrow.spaces.space import Ids
+
+_MOST_NODES = 2000
+"""Graphs of more nodes are not written down: whoever proves a card measures all its distances."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +80,7 @@ class SummedChannel(LocalChannel):
     def alone(self) -> Guarantee:
         """Nothing holds against all aggregators together."""
         raise ParameterError(
-            "All aggregators together see a person's answer: nothing is promised against them.",
+            "All aggregators together can see a person's answer: there is no guarantee against all of them.",
             allowed="the guarantee, which holds while enough of them keep to the rules",
             fix="channel.guarantee",
         )
@@ -85,22 +89,22 @@ class SummedChannel(LocalChannel):
     def report_description(self) -> str:
         """What leaves a phone, in words."""
         parties = self.noise.parties
-        how = "counted in samples" if not isinstance(self.noise, SummedNoise) else "rounded at random"
+        how = "rounded at random"
+        if not isinstance(self.noise, SummedNoise):
+            how = f"counted in {self.noise.samples:,} random samples of what you hold"
         return (
-            f"your own answer, {how} and cut into {parties.aggregators} sealed shares, one for each "
-            "aggregator, of which each alone is random, with a proof that the answer has the right form"
+            f"your own answer, {how} and cut into {parties.aggregators} sealed shares, one for each aggregator, each "
+            "of which alone looks random, with a proof that it is an answer that somebody can give"
         )
 
     @property
     def wire(self) -> Wire | None:
-        """The table with its grid and form, where the metric is a line or a tree."""
+        """The table with its grid and form, where the metric is a line or a tree; samples, with the graph."""
+        if not isinstance(self.noise, SummedNoise):
+            return _sampled_wire(self.query, self.noise)
         table = self.query.table
         metric = exact_metric(self.query.space)
-        if (
-            not isinstance(self.noise, SummedNoise)
-            or metric is None
-            or self.query.space.items * self.query.dimension > MOST_ENTRIES
-        ):
+        if metric is None or self.query.space.items * self.query.dimension > MOST_ENTRIES:
             return None
         rows = np.asarray(table.integers.toarray() if table.sparse else table.integers)
         form, parties = self.form, self.noise.parties
@@ -120,6 +124,32 @@ class SummedChannel(LocalChannel):
             "table": [[str(int(value)) for value in row] for row in rows],
         }
         return channel, metric
+
+
+def _sampled_wire(query: Query, noise: SampledEdgeNoise) -> Wire | None:
+    """Samples at the nodes of a graph: at which nodes each item lies, and how long edges are, in doubles."""
+    rows, graph = query.table.integers.tocsr(), noise.plan.graph
+    totals = np.asarray(rows.sum(axis=1)).ravel()
+    if graph.nodes > _MOST_NODES or (totals != totals[0]).any() or int(totals[0]).bit_count() != 1:
+        return None
+    ends = zip(graph.heads.tolist(), graph.tails.tolist(), graph.lengths.tolist(), strict=True)
+    parts = [slice(*pair) for pair in zip(rows.indptr[:-1].tolist(), rows.indptr[1:].tolist(), strict=True)]
+    channel: dict[str, object] = {
+        "kind": "samples",
+        "messages": 1,
+        "default": query.space.default_item,
+        "alpha": str(noise.rate),
+        "inner": str(noise.inner),
+        "samples": noise.samples,
+        "aggregators": noise.parties.aggregators,
+        "dishonest": noise.parties.dishonest,
+        "rows": [
+            [[node, str(weight)] for node, weight in zip(rows.indices[p].tolist(), rows.data[p].tolist(), strict=True)]
+            for p in parts
+        ],
+    }
+    edges = [[head, tail, str(Fraction(length))] for head, tail, length in ends]
+    return channel, {"kind": "graph", "nodes": graph.nodes, "edges": edges}
 
 
 class AnswerSums(ReportSums):
@@ -171,7 +201,7 @@ def summed_answer(plan: Answer, channel: LocalChannel, sums: Sequence[int], peop
     """
     if not isinstance(channel, SummedChannel) or len(sums) != channel.query.dimension or people < 1:
         raise ParameterError(
-            "These are no sums of answers to this question.",
+            "These are not sums of answers to this question.",
             allowed="one whole number for each output, of one or more people",
             fix="the sums of this card's aggregators",
         )

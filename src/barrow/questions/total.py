@@ -65,8 +65,8 @@ class Total(Linear):
             raise _central_only()
         if terms.number is None:
             raise ParameterError(
-                "A total counts a person as often as they have records, so that one person could move it by any "
-                "amount.",
+                "A total of records counts a person as often as they have records, so one person could change it by "
+                "any amount.",
                 allowed="one number a person, cut to a public line",
                 fix='[data] per_person = "count", or "sum(column)", with a line such as 0 to 50 visits as the space',
             )
@@ -78,7 +78,7 @@ class Total(Linear):
 
 def _central_only() -> ParameterError:
     return ParameterError(
-        "Totals of one number a person are answered where a curator holds the data.",
+        "Totals need the central model, in which a curator holds the data.",
         allowed="model = 'central'",
         fix="model = 'central', or the question mean for reports",
     )

@@ -21,7 +21,7 @@ _NAME = ("output", "item", "report", "quantile")
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Neighbouring values that stand out of the noise together; their intervals hold all at once.
+    """Neighbouring values that stand out from the noise together; their intervals hold all at once.
 
     Attributes:
         of: For each value the number of its region, from 1; 0 for none.
@@ -57,8 +57,8 @@ class Bounds:
     Attributes:
         low: The lower ends of 95 % intervals, one for each value.
         high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: a value not above it cannot be told from 0.
-        regions: Neighbouring values that stand out of the noise together.
+        noise: What the noise alone reaches anywhere with 5 %: a value not above it cannot be distinguished from 0.
+        regions: Neighbouring values that stand out from the noise together.
     """
 
     low: Floats | None = None

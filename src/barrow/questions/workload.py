@@ -43,7 +43,7 @@ class Workload(Linear):
         super().__post_init__()
         if isinstance(self.parts, str) or not isinstance(self.parts, Sequence) or not self.parts:
             raise ParameterError(
-                "parts of the question 'workload' is no list of questions.",
+                "parts of the question 'workload' is not a list of questions.",
                 allowed="one question or more",
                 fix="parts = [\"region(members=['a'], ramp='1 km')\", …]",
             )
@@ -102,7 +102,7 @@ class Workload(Linear):
 
     def _central_only(self) -> ParameterError:
         return ParameterError(
-            "Questions of kind 'workload' are answered where a curator holds the data.",
+            "Questions of kind 'workload' need the central model, in which a curator holds the data.",
             allowed="model = 'central'",
             fix="ask the questions one by one",
         )

@@ -8,7 +8,7 @@ all triples; the triple that decides is then settled by ball arithmetic (docs/pr
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces import Space
-from barrow.spaces.space import Floats, strips
+from barrow.spaces.space import Floats, Ids, strips
 
 Weights = NDArray[np.int64]
 
@@ -103,6 +103,19 @@ class Worst:
     report: int
 
 
+def neighbour_pairs(space: Space) -> tuple[Ids, Ids] | None:
+    """Pairs of items, each in both orders, that decide about all pairs; None where all have to be looked at.
+
+    Where distances are shortest paths, both ends of every edge: what holds along each edge of a path adds up along it
+    (docs/proofs/randomisers.md, Section 1).
+    """
+    paths = space.geometry.paths
+    if paths is None:
+        return None
+    tails, heads = (np.asarray(each, dtype=np.int64) for each in paths[:2])
+    return np.concatenate([tails, heads]), np.concatenate([heads, tails])
+
+
 def worst_triple(weights: Weights, space: Space) -> Worst:
     """The least alpha0 of whole row weights of one sum, over all pairs of items and all reports, rounded up.
 
@@ -116,6 +129,9 @@ def worst_triple(weights: Weights, space: Space) -> Worst:
     best = Worst(0.0, 0, 0, 0)
     # A few rows at a time, so that what is compared stays in the processor's cache.
     step = max(1, _CACHED // table.shape[1])
+    pairs = neighbour_pairs(space)
+    if pairs is not None:
+        return _worst_of_pairs(table, zero, space, *pairs, step)
     spare, gain = np.empty((min(step, len(table)), table.shape[1])), np.empty(len(table))
     for rows, block in strips(space):
         for x in range(rows.start, rows.stop):
@@ -129,8 +145,27 @@ def worst_triple(weights: Weights, space: Space) -> Worst:
             if rate[other] > best.alpha0_upper:
                 report = int(np.argmax(np.where(zero, -np.inf, table[x] - table[other])))
                 best = Worst(float(rate[other]), x, other, report)
-    claim = math.nextafter(best.alpha0_upper * _LOOSE, math.inf)
-    return Worst(claim, best.item, best.other, best.report)
+    return _stated(best)
+
+
+def _stated(best: Worst) -> Worst:
+    """With what the quotient's own rounding may hide."""
+    return replace(best, alpha0_upper=math.nextafter(best.alpha0_upper * _LOOSE, math.inf))
+
+
+def _worst_of_pairs(table: Floats, zero: Any, space: Space, items: Ids, others: Ids, step: int) -> Worst:
+    """The same over given pairs."""
+    gain = np.empty(len(items))
+    for start in range(0, len(items), step):
+        some = slice(start, start + step)
+        gain[some] = (table[items[some]] - table[others[some]]).max(axis=1)
+    distances = np.asarray(space.distance(items, others))
+    rate = (gain + LOG_ERROR) / np.maximum(distances * (1.0 - space.distance_error), 1e-300)
+    at = int(np.argmax(rate))
+    x, other = int(items[at]), int(others[at])
+    if rate[at] <= 0.0:
+        return _stated(Worst(0.0, 0, 0, 0))
+    return _stated(Worst(float(rate[at]), x, other, int(np.argmax(np.where(zero, -np.inf, table[x] - table[other])))))
 
 
 def _logarithms(weights: Weights, space: Space) -> tuple[Floats, Any]:

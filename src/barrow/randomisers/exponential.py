@@ -8,10 +8,11 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down
+from barrow.randomisers.claim import neighbour_pairs
 from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, too_many, whole_rows
 from barrow.randomisers.randomiser import DEEPEST, wanted_alpha0
 from barrow.spaces import Space
-from barrow.spaces.space import Floats
+from barrow.spaces.space import Floats, Ids
 
 _HALVINGS = 30
 _TRIES = 12
@@ -88,7 +89,7 @@ def _build(kind: type[Kind], space: Space, request: Exact) -> Kind:
     target = float_down(wanted_alpha0(request))
     # min(d, c) is a metric too, and never larger than d: what is private for it is private for d.
     near = np.minimum(distances, DEEPEST / target)
-    beta = _largest(near, distances, target * (1.0 - 2.0**-30))
+    beta = _largest(near, distances, target * (1.0 - 2.0**-30), neighbour_pairs(space))
     for _ in range(_TRIES):
         built = kind(space, whole_rows(_rows(near, beta)))
         result = float(built.alpha0_upper)
@@ -109,16 +110,18 @@ def _rows(distances: Floats, beta: float) -> Floats:
     return np.asarray(raw / raw.sum(axis=1, keepdims=True))
 
 
-def _largest(near: Floats, distances: Floats, target: float) -> float:
+def _largest(near: Floats, distances: Floats, target: float, pairs: tuple[Ids, Ids] | None) -> float:
     """The largest beta, up to 2^-30, whose alpha0 is at most ``target``, in real numbers.
 
     By the triangle inequality the report that grows most from x' to x is x itself, so alpha0 is the largest over
-    pairs of (beta min(d, c) + ln Z_x' - ln Z_x)/d(x, x') with Z the sums of the rows.
+    pairs of (beta min(d, c) + ln Z_x' - ln Z_x)/d(x, x') with Z the sums of the rows; on paths over neighbours.
     """
     apart = np.where(distances > 0.0, distances, np.inf)
 
     def tight(beta: float) -> float:
         z = np.log(np.exp(-beta * near).sum(axis=1))
+        if pairs is not None:
+            return float(((beta * near[pairs] + z[pairs[1]] - z[pairs[0]]) / apart[pairs]).max())
         return float(((beta * near + z[None, :] - z[:, None]) / apart).max())
 
     if tight(target) <= target:

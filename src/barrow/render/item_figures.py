@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from barrow.numerics.exact import near
 from barrow.render.figures import Figure, bars, flows_figure, histogram, icicle, map_figure, matrix, network, ring
+from barrow.render.figures.data import ColumnData, MatrixData
 from barrow.render.figures.network import MOST_NODES
+from barrow.render.figures.readings import Readings
+from barrow.render.figures.svg import escape
 from barrow.spaces import Circle, Clustered, Earth, Euclidean, Graph, Hexagons, Line, Product, Scale, Space, Tree
 from barrow.spaces.augmented import AugmentedSpace
 from barrow.spaces.finite import LabelledSpace
@@ -83,15 +86,15 @@ def _columns(space: Line) -> Floats:
 
 
 @singledispatch
-def item_figure(space: Space, values: Any, *, redraws: Sequence[Any] = (), outline: Any = None, **style: Any) -> Figure:
+def item_figure(space: Space, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     """A picture of one value for each item.
 
     Args:
         space: Where the items are.
         values: The values, in the order of items.
-        redraws: Values of other pictures that fit as well, where a map can switch between them.
         outline: GeoJSON to draw on a map instead of the bundled coasts and borders.
-        style: ``low``, ``high``, ``noise``, ``unit``, ``title`` and ``width`` of :mod:`barrow.render.figures`.
+        style: ``low``, ``high``, ``noise``, ``unit``, ``title`` and ``width`` of :mod:`barrow.render.figures`; of a map
+            also ``layers``.
 
     >>> from barrow.spaces import Discrete
     >>> print(item_figure(Discrete(["tea", "coffee"]), [0.25, 0.75], title="Drinks"))
@@ -101,27 +104,32 @@ def item_figure(space: Space, values: Any, *, redraws: Sequence[Any] = (), outli
 
 
 @item_figure.register
-def _(space: Line, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Line, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     return histogram(_columns(space), values, axis=space.unit, labels=captions(space), **style)
 
 
 @item_figure.register
-def _(space: Scale, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Scale, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     return bars(space.labels, values, **style)
 
 
 @item_figure.register
-def _(space: Circle, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Circle, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     names = captions(space)
     if space.names is not None and len(names) <= _FEW:
         return bars(names, values, **style)  # weekdays are read one by one
     style["width"] = min(style.get("width", 480), 480)
     short = [name.replace(" to ", "–") + f" {space.unit}" if space.names is None else name for name in names]
-    return ring([name.strip() for name in short], values, **style)
+    figure = ring([name.strip() for name in short], values, **style)
+    if space.names is not None:
+        return figure
+    known = {key: style.get(key) for key in ("low", "high", "noise")}
+    readings = Readings.of(values, unit=style.get("unit", "%"), **known)
+    return replace(figure, data=ColumnData(np.linspace(0.0, space.period, space.items + 1), readings, space.unit))
 
 
 @item_figure.register
-def _(space: Euclidean, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Euclidean, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     """A histogram of one coordinate, a matrix of two with the second upwards; else bars."""
     if space.dimension > 2 or space.center is not None:
         return bars(space.labels, values, **style)
@@ -135,21 +143,24 @@ def _(space: Euclidean, values: Any, *, redraws: Any = (), outline: Any = None, 
 
     names = [[f"{a:.4g} to {b:.4g}" for a, b in pairwise(end.tolist())] for end in ends]
     turned = {key: upright(style.pop(key)) for key in ("low", "high", "noise") if style.get(key) is not None}
-    return matrix(names[1][::-1], names[0], upright(values), across_first=True, **turned, **style)
+    figure = matrix(names[1][::-1], names[0], upright(values), across_first=True, **turned, **style)
+    if not isinstance(figure.data, MatrixData):
+        return figure  # the largest as bars
+    return replace(figure, data=replace(figure.data, ends=(ends[0], ends[1]), axis=space.unit))
 
 
 @item_figure.register
-def _(space: Earth, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
-    return map_figure(earth_places(space), values, box=space.box, redraws=redraws, outline=outline, **style)
+def _(space: Earth, values: Any, *, outline: Any = None, **style: Any) -> Figure:
+    return map_figure(earth_places(space), values, box=space.box, outline=outline, **style)
 
 
 @item_figure.register
-def _(space: Hexagons, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
-    return map_figure(hexagon_places(space), values, redraws=redraws, outline=outline, **style)
+def _(space: Hexagons, values: Any, *, outline: Any = None, **style: Any) -> Figure:
+    return map_figure(hexagon_places(space), values, outline=outline, **style)
 
 
 @item_figure.register
-def _(space: Graph, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Graph, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     """The graph itself; bars of the largest where it has too many nodes to be told apart."""
     if space.items > MOST_NODES:
         return bars(space.labels, values, **style)
@@ -157,12 +168,12 @@ def _(space: Graph, values: Any, *, redraws: Any = (), outline: Any = None, **st
 
 
 @item_figure.register
-def _(space: Clustered, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Clustered, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     return icicle([(name, label) for name, labels in space.clusters for label in labels], values, **style)
 
 
 @item_figure.register
-def _(space: Tree, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Tree, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     """The tree from its root, each leaf as wide as its value."""
     above = {child: parent for child, parent, _ in space.edges}
     return icicle([_way(leaf, above) for leaf in space.labels], values, **style)
@@ -177,7 +188,7 @@ def _way(leaf: str, above: Mapping[str, str]) -> list[str]:
 
 
 @item_figure.register
-def _(space: Product, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
+def _(space: Product, values: Any, *, outline: Any = None, **style: Any) -> Figure:
     """Arrows between places, or a matrix of two parts; else bars."""
     if len(space.parts) != 2:
         return bars(space.labels, values, **style)
@@ -188,19 +199,24 @@ def _(space: Product, values: Any, *, redraws: Any = (), outline: Any = None, **
 
 
 @item_figure.register
-def _(space: AugmentedSpace, values: Any, *, redraws: Any = (), outline: Any = None, **style: Any) -> Figure:
-    """The picture of what is inside; its title says the value of the one more."""
+def _(space: AugmentedSpace, values: Any, *, outline: Any = None, **style: Any) -> Figure:
+    """The picture of what is inside; its description says the value of the one more."""
 
     def inside(numbers: Any) -> Any:
         result = np.asarray(numbers, dtype=np.float64)
         return result[:-1] if result.size == space.items else result
 
+    whole = Readings.of(
+        values, low=style.get("low"), high=style.get("high"), noise=style.get("noise"), unit=style.get("unit", "%")
+    )
     for key in ("low", "high", "noise", "truth"):
         if style.get(key) is not None:
             style[key] = inside(style[key])
     if style.get("regions") is not None:
         style["regions"] = style["regions"].first(space.inner.items)
-    away = near(float(np.asarray(values, dtype=np.float64)[-1]), style.get("unit", "%"))
-    style["title"] = f"{style.get('title', 'Values')} ({space.last_label}: {away})"
-    redrawn = [inside(numbers) for numbers in redraws]
-    return item_figure(space.inner, inside(values), redraws=redrawn, outline=outline, **style)
+    if style.get("layers"):
+        style["layers"] = [replace(each, frames=[inside(one) for one in each.frames]) for each in style["layers"]]
+    figure = item_figure(space.inner, inside(values), outline=outline, **style)
+    told = f" Beside what is drawn, {whole.describe(len(whole) - 1, space.last_label)}."
+    svg = figure.svg.replace("</desc>", f"{escape(told)}</desc>", 1)
+    return replace(figure, svg=svg, description=figure.description + told)

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial, singledispatch
 from html import escape
-from typing import Any
+from typing import Any, overload
 
+from barrow.display import paragraphs_html, table_html
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.ledger.table import Overview
@@ -16,9 +17,11 @@ from barrow.numerics import float_down, float_up
 from barrow.numerics.exact import at_most
 from barrow.planning import Comparison
 from barrow.promises import Policy, Satisfied, describe_change, odds_upper, percent_up
-from barrow.questions import Answer
+from barrow.questions import Answer, Collected
 from barrow.questions.plan_text import plan_lines
 from barrow.questions.prices import charge, charges
+from barrow.questions.statement import Statement
+from barrow.render.axes import draw_on
 from barrow.render.figures import Figure, Step, bars, timeline
 from barrow.render.figures import bundle as figure_bundle
 from barrow.render.item_figures import item_figure
@@ -26,17 +29,25 @@ from barrow.render.promises import Change, belief_figure
 from barrow.render.released import values_figure
 from barrow.spaces import Space
 from barrow.study import Release, Study
+from barrow.study.prose import statement_lines, statement_text
 
 
-@singledispatch
-def plot(thing: object, **style: Any) -> Figure | None:
-    """A figure of ``thing``; ``save`` writes it as SVG, HTML or PNG. None where there is nothing to draw.
+@overload
+def plot(thing: object, *values: Any, ax: None = None, **style: Any) -> Figure | None: ...
+@overload
+def plot(thing: object, *values: Any, ax: object, **style: Any) -> Any: ...
+def plot(thing: object, *values: Any, ax: Any = None, **style: Any) -> Any:
+    """A figure of ``thing``; ``save`` writes it as SVG, HTML, PNG or PDF. None where there is nothing to draw.
 
     Args:
-        thing: A release (its values), a study, a policy or a plan (what anyone can learn about one person), a ledger
-            (what was spent), a comparison (the errors), or a space (with one value for each item).
+        thing: A release or what people's reports say (their values), a study, a policy or a plan (what anyone can
+            learn about one person), a ledger (what was spent), a comparison (the errors), or a space (with one value
+            for each item).
+        values: Of a space, one value for each item.
+        ax: Axes of matplotlib to draw into instead, which are given back: histograms, bars, means and quantiles, maps,
+            matrices and planes.
         style: ``width`` in pixels; of a release also ``outline``, GeoJSON for a map instead of the bundled coasts; of
-            a space first the values, then what :func:`barrow.render.item_figures.item_figure` takes.
+            a space what :func:`barrow.render.item_figures.item_figure` takes.
 
     >>> from barrow.spaces import Discrete, Earth
     >>> plot(Policy(Earth(), ["1, 1000 mi, 0.2"])).title
@@ -44,27 +55,44 @@ def plot(thing: object, **style: Any) -> Figure | None:
     >>> print(plot(Discrete(["tea", "coffee"]), [0.25, 0.75], title="Drinks"))
     Drinks. The largest value is coffee: 75 %.
     """
+    figure = _figure(thing, *values, **style)
+    return figure if ax is None else draw_on(figure, ax)
+
+
+@singledispatch
+def _figure(thing: object, *values: Any, **style: Any) -> Figure | None:
     raise ParameterError(
         f"A {type(thing).__name__} has no figure.",
-        allowed="a release, a study, a policy, a plan, a ledger, a comparison, or a space with values",
+        allowed="a release, collected reports, a study, policy, plan, ledger or comparison, or a space with values",
         fix="bw.plot(study.plan('mean'))",
     )
 
 
-@plot.register
+@_figure.register
+def _(thing: Figure) -> Figure:
+    return thing
+
+
+@_figure.register
 def _(thing: Space, values: Any, **style: Any) -> Figure:
     return item_figure(thing, values, **style)
 
 
-@plot.register
+@_figure.register
 def _(thing: Release, *, width: int = 720, outline: Any = None) -> Figure:
     return values_figure(thing.statement, thing.tables, thing.space, width=width, outline=outline)
 
 
-@plot.register
+@_figure.register
+def _(thing: Collected, *, width: int = 720, outline: Any = None) -> Figure:
+    space = None if thing.plan is None else thing.plan.terms.space
+    return values_figure(thing.statement, thing.tables, space, width=width, outline=outline)
+
+
+@_figure.register
 def _(thing: Policy, *, width: int = 720) -> Figure | None:
     space, paid = thing.space, (row.epsilon_got for row in thing.satisfied)
-    return belief_figure(
+    draw = belief_figure(
         _changes(thing.satisfied, paid, space),
         cost=lambda share, reach: thing.alpha_exact * share * reach,
         worst=thing.worst_epsilon,
@@ -73,14 +101,14 @@ def _(thing: Policy, *, width: int = 720) -> Figure | None:
         delta=float_up(thing.delta),
         snapping=space.snapping_upper * space.diameter,
         records=thing.records,
-        width=width,
     )
+    return None if draw is None else draw(width)
 
 
-@plot.register
+@_figure.register
 def _(thing: Answer, *, width: int = 720) -> Figure | None:
     space = thing.terms.space
-    return belief_figure(
+    draw = belief_figure(
         _changes(thing.terms.satisfied, map(float_up, charges(thing)), space),
         cost=None if thing.alpha is None else partial(charge, thing),
         worst=thing.worst_epsilon,
@@ -89,8 +117,8 @@ def _(thing: Answer, *, width: int = 720) -> Figure | None:
         delta=float(thing.guarantee.definition.delta_at(1)),
         snapping=space.snapping_upper * space.diameter,
         records=thing.terms.records,
-        width=width,
     )
+    return None if draw is None else draw(width)
 
 
 def _changes(promised: Iterable[Satisfied], paid: Iterable[float], space: Space) -> list[Change]:
@@ -107,12 +135,12 @@ def _changes(promised: Iterable[Satisfied], paid: Iterable[float], space: Space)
     ]
 
 
-@plot.register
+@_figure.register
 def _(thing: Study, *, width: int = 720) -> Figure | None:
     return plot(thing.policy, width=width)
 
 
-@plot.register
+@_figure.register
 def comparison_figure(thing: Comparison, *, width: int = 720) -> Figure:
     """The error of every mechanism, the choice first."""
     results = [(c.name, c.error) for c in thing.candidates]
@@ -121,12 +149,12 @@ def comparison_figure(thing: Comparison, *, width: int = 720) -> Figure:
     return bars(names, errors, unit=thing.unit, title=f"Error: {thing.measure}", width=width)
 
 
-@plot.register
+@_figure.register
 def _(thing: Ledger, *, width: int = 720) -> Figure | None:
     return plot(thing.overview(), width=width)
 
 
-@plot.register
+@_figure.register
 def _(thing: Overview, *, width: int = 720) -> Figure | None:
     """Steps up to the limit in the newest period, of the promise that is used most."""
     if not thing.balances:
@@ -180,22 +208,28 @@ def _(thing: Comparison) -> dict[str, str]:
     rows = []
     for name, words, error, guarantee in ranked:
         size = at_most(error, thing.unit) if math.isfinite(error) else "unknown"
-        worst = percent_up(odds_upper(guarantee.epsilon_at(1), guarantee.definition.delta_at(1)))
-        cells = "".join(f"<td align=left>{escape(text)}</td>" for text in (name, words))
-        rows.append(f"<tr>{cells}<td align=right>{escape(size)}</td><td align=right>{worst}</td></tr>")
-    heads = "".join(f"<th align=left>{head}</th>" for head in ("mechanism", "how", "error", "worst case at most"))
-    table = f"<p>{escape(thing.sentence)}</p><table><tr>{heads}</tr>{''.join(rows)}</table>"
-    return figure_bundle(str(thing), plot(thing), table)
+        rows.append(
+            (name, words, size, percent_up(odds_upper(guarantee.epsilon_at(1), guarantee.definition.delta_at(1))))
+        )
+    table = table_html(("mechanism", "how", "error", "worst case at most"), rows)
+    return figure_bundle(str(thing), plot(thing), paragraphs_html([thing.sentence]) + table)
 
 
 @bundle.register
 def _(thing: Policy) -> dict[str, str]:
-    return figure_bundle(thing.explain(), plot(thing))
+    text = thing.explain()
+    return figure_bundle(text, plot(thing), paragraphs_html(text.splitlines()))
 
 
 @bundle.register
 def _(thing: Study) -> dict[str, str]:
-    return figure_bundle(repr(thing), plot(thing) if thing.promises else None)
+    figure = plot(thing) if thing.promises else None
+    return figure_bundle(repr(thing), figure, f"<p><code>{escape(repr(thing))}</code></p>")
+
+
+@bundle.register
+def _(thing: Statement) -> dict[str, str]:
+    return figure_bundle(statement_text(thing), html=paragraphs_html(statement_lines(thing)))
 
 
 @bundle.register

@@ -50,9 +50,10 @@ def belief_figure(
     delta: float = 0.0,
     snapping: float = 0.0,
     records: RecordMap = RecordMap.CONTRACTION,
-    width: int = 720,
-) -> Figure | None:
+) -> Callable[[int], Figure] | None:
     """What a 50 % guess can become against how far elsewhere records had been; None if it can become certain.
+
+    The curves are computed once; the result draws them at a width in pixels.
 
     Args:
         changes: The promises.
@@ -64,7 +65,6 @@ def belief_figure(
         delta: Of the release.
         snapping: How far snapping moves a record at most, in units.
         records: How records become items.
-        width: In pixels.
     """
     top = odds_upper(worst, delta)
     if top > _CERTAIN:
@@ -86,4 +86,4 @@ def belief_figure(
         BeliefBound(c.words, c.distance, odds_upper(c.promised, delta), min(odds_upper(c.reached, delta), top))
         for c in changes
     ]
-    return belief(curves, bounds, worst=top, unit=unit or "of the largest distance", width=width)
+    return lambda width: belief(curves, bounds, worst=top, unit=unit or "of the largest distance", width=width)

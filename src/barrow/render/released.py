@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,12 +12,16 @@ from barrow.errors import ParameterError
 from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows, bounds_of, counted_rows, names_of, places_of, unit_of, values_of
 from barrow.render.figures import Figure, bars, map_figure, points
+from barrow.render.figures.layers import FigureLayer, layered
 from barrow.render.figures.readings import Readings
 from barrow.render.item_figures import item_figure
 from barrow.spaces import Space
+from barrow.spaces.augmented import base_space
 from barrow.study.prose import kind_of
 
 _SHARE, _REPORTS = "%", "reports"
+_OUTLINED = ("histogram", "bars")
+"""Figures that can outline other values."""
 
 
 def values_figure(
@@ -27,6 +32,7 @@ def values_figure(
     outline: Any = None,
     title: str = "",
     width: int = 720,
+    layers: Sequence[FigureLayer] = (),
     **style: Any,
 ) -> Figure:
     """The figure of released values.
@@ -41,6 +47,7 @@ def values_figure(
         outline: GeoJSON instead of the bundled coasts and borders.
         title: What the figure is; by default what was released.
         width: In pixels.
+        layers: What else the figure could show.
         style: ``scale`` of :mod:`barrow.render.figures`: what several pictures share.
     """
     rows = _determined(statement, tables)
@@ -48,23 +55,65 @@ def values_figure(
     known = bounds_of(statement.answer, {**tables, "values": rows})
     kind, shown = kind_of(statement), title or statement.released
     unit = unit_of(statement.answer, rows, kind.traits.of_shares)
-    style.update(known.style, unit=unit, title=shown[:1].upper() + shown[1:], width=width)
+    style.update(unit=unit, title=shown[:1].upper() + shown[1:], width=width)
     values, items = values_of(rows), "item" in rows[0] or "report" in rows[0]
-    on_map: dict[str, Any] = {} if known.regions is None else {"regions": known.regions}
-    if where is not None and items and where.size == len(rows):
-        return item_figure(where, values, outline=outline, **style, **(on_map if where.geometry.on_earth else {}))
-    if "lat" in rows[0] and "lon" in rows[0]:
-        places = places_of(rows, None if where is None else where.geometry.box)
-        return map_figure(places, values, outline=outline, **style, **on_map)
-    if unit in (_SHARE, _REPORTS):
-        return bars(names_of(rows), values, alike=kind.traits.alike, **style)
-    style.pop("noise")
+    on_space = where is not None and items and where.size == len(rows)
+    layers = [layer for layer in layers if all(len(np.asarray(frame)) == len(rows) for frame in layer.frames)]
+    if (on_space and base_space(cast("Space", where)).geometry.on_earth) or {"lat", "lon"} <= set(rows[0]):
+        style.update(known.style, outline=outline, layers=layers)
+        style.update({} if known.regions is None else {"regions": known.regions})
+        if on_space:
+            return item_figure(cast("Space", where), values, **style)
+        return map_figure(places_of(rows, None if where is None else where.geometry.box), values, **style)
+
+    def draw(values: Any, **ends: Any) -> Figure:
+        if on_space:
+            return item_figure(cast("Space", where), values, outline=outline, **style, **ends)
+        if unit in (_SHARE, _REPORTS):
+            return bars(names_of(rows), values, alike=kind.traits.alike, **style, **ends)
+        return _points(statement, rows, where, values, {**style, **ends})
+
+    if not layers:
+        return draw(values, **known.style)
+    first = Readings.of(values, low=known.low, high=known.high, noise=known.noise, unit=unit)
+    style["scale"] = Readings.together([first, *(one for layer in layers for one in _alike(layer, first))])
+    figure = draw(values, **known.style)
+    outlined = {"truth": values} if any(f'class="bw {kind}"' in figure.svg[:900] for kind in _OUTLINED) else {}
+    return layered(figure, [_redrawn(layer, draw, outlined, unit) for layer in layers])
+
+
+def _redrawn(
+    layer: FigureLayer, draw: Callable[..., Figure], outlined: Mapping[str, Any], unit: str
+) -> tuple[FigureLayer, list[Figure]]:
+    """The pictures of a layer, with what was released outlined where that can be; points keep their intervals."""
+    told = replace(layer, about=f"{layer.about} Outlined: what was released.") if outlined else layer
+    ends = layer.ends if layer.ends and unit not in (_SHARE, _REPORTS) else [None] * len(layer.frames)
+    figures = []
+    for frame, span in zip(layer.frames, ends, strict=True):
+        figures.append(draw(frame, **outlined, **({} if span is None else {"low": span[0], "high": span[1]})))
+    return told, figures
+
+
+def _alike(layer: FigureLayer, like: Readings) -> list[Readings]:
+    """The values of a layer as what shares a scale with others: with ends and noise where these have some."""
+    results = []
+    for k, frame in enumerate(layer.frames):
+        value = np.asarray(frame, dtype=np.float64)
+        exact = like.unit in (_SHARE, _REPORTS) or not layer.ends
+        low, high = (None if like.low is None else np.asarray(value if exact else layer.ends[k][i]) for i in (0, 1))
+        results.append(Readings(value, low, high, None if like.noise is None else 0.0 * value, like.unit))
+    return results
+
+
+def _points(statement: Statement, rows: Rows, where: Space | None, values: Any, style: dict[str, Any]) -> Figure:
+    """Means, quantiles and totals: points on an axis."""
+    style.pop("noise", None)
+    style.pop("truth", None)
     if (scale := style.pop("scale", None)) is not None:
         low, high = (scale.value if end is None else end for end in (scale.low, scale.high))
         style["span"] = float(low.min()), float(high.max())
     round_it = where is not None and where.geometry.periodic and where.geometry.gaps is not None
-    turn = 2.0 * statement.diameter if round_it else None
-    return points(names_of(rows), values, turn=turn, **style)
+    return points(names_of(rows), values, turn=2.0 * statement.diameter if round_it else None, **style)
 
 
 def readings_of(statement: Statement, tables: Mapping[str, Rows]) -> Readings:
@@ -84,7 +133,7 @@ def _determined(statement: Statement, tables: Mapping[str, Rows]) -> Rows:
     rows = [_unwrapped(row, turn) for row in counted_rows(tables["values"]) if row.get("determined", True)]
     if not rows:
         raise ParameterError(
-            "No value is determined.", allowed="values that the noise leaves something of", fix="looser promises"
+            "No value is determined.", allowed="values that are larger than the noise", fix="looser promises"
         )
     return rows
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow import heavy
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry
@@ -76,8 +76,7 @@ class Embedding(LabelledSpace):
                 allowed="as many",
                 fix="one row for each label",
             )
-        if metric not in ("euclidean", "angular"):
-            raise ParameterError(f"metric is {metric!r}.", allowed="'euclidean' or 'angular'", fix="metric='angular'")
+        one_of(metric, "metric", ("euclidean", "angular"))
         object.__setattr__(self, "metric", metric)
         if metric == "angular":
             points = self._directions(rows)
@@ -196,7 +195,7 @@ class Embedding(LabelledSpace):
         """At most the distance of each item to its nearest neighbour: by a search tree, or by products of vectors."""
         everyone, width = np.arange(self.size), self.points.shape[1]
         if width <= 8:
-            nearest = np.asarray(heavy.spatial.cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
+            nearest = np.asarray(heavy.cKDTree(self.points).query(self.points, k=2)[1])[:, 1]
             return self.distance(everyone, nearest) * (1.0 - 2.0 * DISTANCE_ERROR)
         around = self.points - self.points.mean(axis=0)
         around /= float(np.abs(around).max())

@@ -78,7 +78,7 @@ class Euclidean(Space):
         box, ball = low is not None and high is not None, center is not None and radius is not None
         if box == ball or (low is None) != (high is None) or (center is None) != (radius is None):
             raise ParameterError(
-                "The shape is not clear.",
+                "The shape is not given, or given twice.",
                 allowed="low and high (a box), or center and radius (a ball)",
                 fix="Euclidean([0, 0], [1, 1])",
             )
@@ -252,7 +252,7 @@ class Euclidean(Space):
         if self.items == 1:
             return 1.0
         if self.center is not None:
-            near = np.asarray(heavy.spatial.cKDTree(self.points).query(self.points, k=2)[0])
+            near = np.asarray(heavy.cKDTree(self.points).query(self.points, k=2)[0])
             return float(near[:, 1].min() / self._diameter) * (1.0 - 2.0**-40)
         widths = ((self.high - self.low) / np.array(self.shape))[np.array(self.shape) > 1]
         return float(widths.min() / self._diameter) * (1.0 - 2.0**-30) * (1.0 - DISTANCE_ERROR)

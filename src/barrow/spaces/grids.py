@@ -14,13 +14,16 @@ from barrow.spaces.augmented import AugmentedSpace, NoRecords
 from barrow.spaces.circle import Circle
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
-from barrow.spaces.geometry import ByDistance
+from barrow.spaces.geometry import ByDistance, cell_width
 from barrow.spaces.hexagons import Hexagons
 from barrow.spaces.lattices import mean_to_middle
 from barrow.spaces.line import Line
 from barrow.spaces.product import Product
 from barrow.spaces.space import Floats, Ids, Space
 from barrow.spaces.sphere import EARTH_RADIUS_KM
+
+_FEWER = 0.7
+"""Cells of a product's part become so many times fewer at a time."""
 
 
 @ByDistance
@@ -65,16 +68,21 @@ def _(space: Earth, most: int) -> tuple[Space, Ids]:
 
 @coarser.register
 def _(space: Product, most: int) -> tuple[Space, Ids] | None:
-    by_size = sorted(range(len(space.parts)), key=lambda i: -space.parts[i].items)
-    for i in by_size:
-        result = coarser(space.parts[i], max(1, most * space.parts[i].items // space.items))
-        if result is not None:
-            parts = [result[0] if j == i else part for j, part in enumerate(space.parts)]
-            large = Product(parts, weights=space.weights)
-            split = list(space._split(np.arange(space.items)))
-            split[i] = result[1][split[i]]
-            return large, np.asarray(np.ravel_multi_index(tuple(split), large._shape))
-    return None
+    """Wide cells in those parts where cells are narrowest, by how much they count, until there are few enough."""
+    parts, homes = list(space.parts), [np.arange(part.items) for part in space.parts]
+    able = {i for i, part in enumerate(space.parts) if coarser(part, part.items) is not None}
+    while able and math.prod(part.items for part in parts) > most:
+        here = min(able, key=lambda i: float(space.weights[i]) * cell_width(parts[i]) / parts[i].diameter)
+        result = coarser(space.parts[here], max(1, int(_FEWER * parts[here].items)))
+        if result is None or result[0].items >= parts[here].items:
+            able.discard(here)
+            continue
+        parts[here], homes[here] = result
+    if all(part is own for part, own in zip(parts, space.parts, strict=True)):
+        return None
+    large = Product(parts, weights=space.weights)
+    split = [home[ids] for home, ids in zip(homes, space._split(np.arange(space.items)), strict=True)]
+    return large, np.asarray(np.ravel_multi_index(tuple(split), large._shape))
 
 
 @coarser.register

@@ -214,9 +214,9 @@ def _(space: NoRecords, record: Any) -> Floats:
 def _(space: Elsewhere, record: Any) -> Floats:
     """Refused: the outside is at no one distance from a point."""
     raise ParameterError(
-        "Records elsewhere are at no one distance from a point.",
+        "Records 'elsewhere' have no single distance from a point.",
         allowed="histograms, frequencies and functions, where outside = 'elsewhere'",
-        fix="outside='error', or kind = 'histogram'",
+        fix="kind = 'histogram', whose release says the share of any region: barrow region FOLDER --within FILE",
     )
 
 

@@ -260,7 +260,7 @@ def near_pairs(space: Space) -> Pairs:
 def _near_on_earth(points: Floats) -> tuple[Ids, Ids] | None:
     """All pairs of places (rows of latitude and longitude) within 2.4 of the usual gap; None if they fall apart."""
     at = unit_vectors(points)
-    tree = heavy.spatial.cKDTree(at)
+    tree = heavy.cKDTree(at)
     some = at[:: max(1, len(at) // 500)]
     gap = float(np.median(np.asarray(tree.query(some, k=min(4, len(at)))[0])[:, -1]))
     pairs = tree.query_pairs(2.4 * gap, output_type="ndarray").astype(np.int64)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from barrow import heavy
 from barrow.errors import DataError, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.geographic import Earth
@@ -25,6 +26,8 @@ from barrow.spaces.records import Reads
 from barrow.spaces.space import Floats, Ids, Space, Unknown
 from barrow.spaces.spec import space_from_spec
 
+_MOST_ROUNDED = 4000
+"""Paths between all nodes of a part are measured where its weights are rounded."""
 Part = tuple[NeighbourGraph, Fraction, int, Ints]
 """A part's graph, its weight, its number of items, and the part's item of each item of the product."""
 
@@ -119,7 +122,7 @@ class Product(Space):
     def _distance(self, a: Ids, b: Ids) -> Floats:
         total = np.zeros(np.broadcast_shapes(a.shape, b.shape))
         for part, weight, x, y in zip(self.parts, self.weights, self._split(a), self._split(b), strict=True):
-            total += float(weight) * part.distance(x, y)
+            total += float(weight) * _part_distance(part, x, y, total.size)
         return np.minimum(total, 1.0)
 
     def _encode(self, records: Any, unknown: Unknown) -> Ids:
@@ -187,8 +190,9 @@ class Product(Space):
                 fix=f"spacing={[None] * len(self.parts)}",
             )
         rows = zip(self.parts, self.weights, each, self._split(np.arange(self.items)), strict=True)
-        chosen = [(part.graph(x), w, part.items, ids) for part, w, x, ids in rows if part.items > 1]
-        return product_graph(chosen)
+        several = [(part, part.graph(x), w, ids) for part, w, x, ids in rows if part.items > 1]
+        bits = _bits_each([graph for _, graph, _, _ in several])
+        return product_graph([(rounded(part, graph, bits), w, part.items, ids) for part, graph, w, ids in several])
 
     def _spec(self) -> dict[str, Any]:
         return {
@@ -204,6 +208,16 @@ class Product(Space):
     def from_spec(cls, spec: Mapping[str, Any]) -> Product:
         """The space that ``spec`` describes."""
         return cls([space_from_spec(part) for part in spec["parts"]], weights=spec.get("weights"))
+
+
+def _part_distance(part: Space, a: Ids, b: Ids, pairs: int) -> Floats:
+    """Distances within one part; looked up where few items are far oftener asked for than there are pairs of them."""
+    if pairs <= 4 * part.items or a.size > part.items:
+        return part.distance(a, b)
+    few, which = np.unique(a, return_inverse=True)
+    if 4 * len(few) * part.items > pairs:
+        return part.distance(a, b)
+    return np.asarray(part.block(few)[which.reshape(a.shape), b])
 
 
 def columns_of(space: Space, records: list[Any]) -> Any:
@@ -259,25 +273,61 @@ def _weights(parts: Sequence[Part]) -> Any:
         return None
     result, bits = None, 0
     for graph, _, items, index in parts:
-        whole = graph.whole_weights[:items]
-        # The largest power of two that divides all weights: products must stay whole multiples of 2^-48.
-        common = int(np.bitwise_or.reduce(whole.data))
-        spare = (common & -common).bit_length() - 1
-        whole.data >>= spare
-        bits += WEIGHT_BITS - spare
-        if bits > WEIGHT_BITS:
-            raise ParameterError(
-                "The parts' spacings together need more bits than weights have.",
-                allowed="a spacing in one part, or gaps of a power of two times the items' own",
-                fix="leave the spacing of all parts but one out",
-            )
+        needed, whole = _needed_bits(graph)
+        whole = whole[:items]
+        whole.data >>= WEIGHT_BITS - needed
+        bits += needed
         rows = whole[index]
         result = rows if result is None else rows_product(result, rows)
-    if result is None:
-        return None
+    assert result is not None  # noqa: S101
+    assert bits <= WEIGHT_BITS  # by how parts are rounded  # noqa: S101
     weights = result.astype(np.float64)
     weights.data = np.ldexp(weights.data, -bits)
     return weights
+
+
+def _needed_bits(graph: NeighbourGraph) -> tuple[int, Any]:
+    """How many bits a graph's weights have, and the weights times 2^48."""
+    whole = graph.whole_weights
+    common = int(np.bitwise_or.reduce(whole.data))
+    return WEIGHT_BITS + 1 - (common & -common).bit_length(), whole
+
+
+def _bits_each(graphs: Sequence[NeighbourGraph]) -> int:
+    """To how many bits the weights of every part are rounded: products must stay whole multiples of 2^-48."""
+    needed = [_needed_bits(graph)[0] for graph in graphs]
+    return WEIGHT_BITS if sum(needed) <= WEIGHT_BITS else WEIGHT_BITS // sum(bits > 0 for bits in needed)
+
+
+def rounded(space: Space, graph: NeighbourGraph, bits: int) -> NeighbourGraph:
+    """The graph with weights of at most ``bits`` bits, and edges so much shorter that no item is farther from another.
+
+    What is rounded off goes to the first node of an item: this moves every item by at most rho along the graph, hence
+    two of them apart by at most 2 rho more, which is paid by the least distance (docs/proofs/edge-noise.md, Section 3).
+    """
+    needed, whole = _needed_bits(graph)
+    if needed <= bits:
+        return graph
+    if graph.nodes > _MOST_ROUNDED:
+        raise ParameterError(
+            f"The nodes of several parts are apart, and one part has {graph.nodes:,} of them.",
+            allowed=f"at most {_MOST_ROUNDED:,} nodes in a part, or a spacing in one part only",
+            fix="a larger spacing of that part, or leave out the spacing of the others",
+        )
+    starts, count = whole.indptr[:-1], np.diff(whole.indptr)
+    first = np.repeat(whole.indices[starts], count)
+    paths = graph.distances()[first, whole.indices]  # of a node from itself: 0
+    lost = whole.data & (2 ** (WEIGHT_BITS - bits) - 1)
+    lost[starts] = 0
+    moved = np.add.reduceat(np.ldexp(lost.astype(np.float64), -WEIGHT_BITS) * paths, starts)
+    whole.data -= lost
+    whole.data[starts] += np.add.reduceat(lost, starts)
+    shorter = SAFE / (1.0 + 2.0 * float(moved.max()) * (1.0 + 2.0**-30) / space.least_distance_lower)
+    values = np.ldexp(whole.data.astype(np.float64), -WEIGHT_BITS)
+    weights = heavy.sparse.csr_array((values, whole.indices, whole.indptr), shape=whole.shape, copy=True)
+    weights.eliminate_zeros()
+    stretch = graph.stretch * (1 + Fraction(1 / shorter - 1.0) + Fraction(1, 2**40))
+    return replace(graph, lengths=graph.lengths * shorter, weights=weights, stretch=stretch)
 
 
 def _faces(parts: Sequence[Part], numbers: list[Ints]) -> Ints | None:

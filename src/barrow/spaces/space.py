@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError, ParameterError, one_of
 from barrow.numerics import digest_of
 from barrow.spaces.checks import Written, build, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids, check_bounds, states
@@ -78,7 +78,8 @@ class Space(ABC):
         """Ids of records, -1 where a record is missing or outside and ``unknown`` does not map it."""
         if unknown == "nearest" and not self.reads.numbers:
             raise ParameterError(
-                f"unknown is 'nearest', but the {self.kind} space has only names, and no name is near an unknown one.",
+                f"unknown is 'nearest', but the {self.kind} space has only names, so an unknown name has no nearest "
+                f"one.",
                 allowed="'error' or 'default'",
                 fix="unknown='default'",
             )
@@ -226,10 +227,7 @@ class Space(ABC):
         >>> Discrete(["a", "b"]).encode(["b", "a", "c"], unknown="default").tolist()
         [1, 0, 0]
         """
-        if unknown not in ("error", "nearest", "default"):
-            raise ParameterError(
-                f"unknown is {unknown!r}.", allowed="'error', 'nearest' or 'default'", fix="unknown='default'"
-            )
+        one_of(unknown, "unknown", ("error", "nearest", "default"))
         _ = self.items
         with np.errstate(all="ignore"):  # a warning about private values would be a message about them
             ids = self._encode(records, unknown)
@@ -238,7 +236,7 @@ class Space(ABC):
             if unknown != "default":
                 raise DataError(
                     "Some records are missing or are not items of the public space.",
-                    allowed="records that the space knows",
+                    allowed="records that are items of the space",
                     fix="correct the records, or say unknown='default' (or 'nearest' where the space has distances "
                     "to outside points)",
                 )
@@ -282,7 +280,7 @@ class Space(ABC):
             raise ParameterError(
                 "The space has one item, so its graph has no edges.",
                 allowed="a space with at least two items",
-                fix="nothing needs to be asked: every record is that item",
+                fix="no question is needed: every record is that item",
             )
         # Spanners take a while, and everything that asks for a graph asks for the same one.
         known = self.__dict__.setdefault("_graphs", {})

@@ -398,16 +398,17 @@ def _unreadable(distance: object, space: Space) -> ParameterError:
 
 def _two_ways(distance: object, number: str, unit: str) -> ParameterError:
     return ParameterError(
-        f"The distance {distance!r} can be read in two ways: {number} is a thousand times more to some than to others.",
+        f"The distance {distance!r} can be read in two ways: its point may separate decimals or thousands.",
         allowed="a decimal point without a zero at the end, or a number without a point",
         fix=f'"{number.replace(".", "")} {unit}" or "{number.rstrip("0").rstrip(".")} {unit}"',
     )
 
 
 def _wrong_unit(distance: object, unit: str, space: Space) -> ParameterError:
+    typed = str(distance).strip()
     text = f"has the unit {unit!r}" if unit else "has no unit"
     return ParameterError(
         f"The distance {distance} {text}, but the {space.kind} space measures in {space.unit or 'no unit'}.",
         allowed=", ".join(units_of(space)) or "a bare number between 0 and 1",
-        fix=f'"{space.diameter / 10:.6g} {space.unit}"' if space.unit else '"0.1"',
+        fix=f'"{typed if not unit else f"{space.diameter / 10:.6g}"} {space.unit}"' if space.unit else '"0.1"',
     )

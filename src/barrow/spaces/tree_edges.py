@@ -110,7 +110,7 @@ def edge_tree(space: Space) -> EdgeTree:
         raise ParameterError(
             "The space has one item, so its tree has no edges.",
             allowed="a space with at least two items",
-            fix="nothing needs to be asked: every record is that item",
+            fix="no question is needed: every record is that item",
         )
     if not space.geometry.on_line:
         tree = tree_edges_of(space)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,7 @@ LAST = "last"
 _MOST_PLANNED = 10_000
 _ROOTS = 1000
 """Cube roots are rounded to so many parts: any shares that add up to 1 are sound."""
+T = TypeVar("T")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -92,6 +93,14 @@ class About:
         span = self.window.periods if len(self.window.periods) > 1 else self.window.periods[0]
         return [(label, span) for label in labels]
 
+    def weights(self, cells: Mapping[Cell, T], label: str | None) -> list[tuple[T, Fraction]]:
+        """The cells of a group with their weights, which add up to 1."""
+        mine = [cell for cell in self.cells() if cell[0] == label]
+        if self.window is None or self.window.pool == "records":
+            return [(cells[mine[0]], Fraction(1))]
+        weights = [self.window.weight(period) for period in self.window.periods]
+        return [(cells[cell], weight) for cell, weight in zip(mine, weights, strict=True)]
+
     def counted(self, cells: Mapping[Cell, Counts], item: int, users: int) -> dict[str | None, tuple[Counts, int]]:
         """The counts of each group with the number of people that they stand for (private integers).
 
@@ -105,17 +114,10 @@ class About:
         """
         result: dict[str | None, tuple[Counts, int]] = {}
         for label, people in self.people(users).items():
-            mine = [cell for cell in self.cells() if cell[0] == label]
-            if self.window is None or self.window.pool == "records":
-                result[label] = (cells[mine[0]].with_users(people, item), people)
-                continue
-            weights = [self.window.weight(period) for period in self.window.periods]
-            common = math.lcm(*(weight.denominator for weight in weights))
-            parts = [
-                (cells[cell].with_users(people, item), int(weight * common))
-                for cell, weight in zip(mine, weights, strict=True)
-            ]
-            result[label] = (_stacked(parts, people * common), people * common)
+            weighted = self.weights(cells, label)
+            common = math.lcm(*(weight.denominator for _, weight in weighted))
+            parts = [(counts.with_users(people, item), int(weight * common)) for counts, weight in weighted]
+            result[label] = (parts[0][0] if len(parts) == 1 else _stacked(parts, people * common), people * common)
         return result
 
 
@@ -168,16 +170,17 @@ def asked_windows(
     """
     if weights is not None and pool != "periods":
         raise ParameterError(
-            "Weights are given, and periods are not pooled by periods.",
+            "Weights are given, but the periods are not pooled by periods.",
             allowed="weights of several periods that are pooled by periods",
             fix="--pool periods --weights '1/2, 1/4, 1/4'",
         )
     if calendar is None:
-        if text is None and pool is None:
+        if text in (None, EVERYBODY) and pool is None:
             return [None]
         raise ParameterError(
-            "The study does not say when records were made, so that it has no periods.",
-            allowed="time, period and zone under [data]",
+            "The study has no periods: it names no column of time, or makes one number of the times of all records and "
+            "promises nothing about single periods.",
+            allowed='time, period and zone under [data]; for first, last and days a promise "…, in any month" as well',
             fix='[data]\ntime = "at"\nperiod = "month"\nzone = "Europe/Berlin"',
         )
     if text is None:
@@ -189,7 +192,7 @@ def asked_windows(
     if text.strip() == EVERYBODY:
         if pool == "periods":
             raise ParameterError(
-                "All records are pooled by periods, and nobody has said which periods there are.",
+                "All records are to be pooled by periods, but no periods are named.",
                 allowed="a range of periods for --pool periods",
                 fix="--period 2026-01..2026-12 --pool periods",
             )
@@ -292,15 +295,15 @@ def check_parts(
             grouping_named(groups, name)
     if periods is not None and calendar is None:
         raise ParameterError(
-            "The study plans for several periods, and does not say when records were made.",
+            "The study plans for several periods, but names no column of time.",
             allowed="periods together with time, period and zone under [data]",
             fix='[data]\ntime = "at"\nperiod = "month"\nzone = "Europe/Berlin"',
         )
     if model is not Model.CENTRAL and (calendar is not None or groups):
         what = "periods" if calendar is not None else "groups"
         raise ParameterError(
-            f"The model is {model.value!r}, and the study has {what}: whoever does not report in a month or a group "
-            "tells something by that, and this is not counted yet.",
+            f"The model is {model.value!r}, and the study has {what}: that a person does not report in a month or a "
+            f"group reveals something, which is not counted yet.",
             allowed=f"{what} where model = 'central'",
             fix=f"model = 'central', or a study of its own, without {what}, for each of them",
         )
@@ -318,8 +321,8 @@ def lasting(promises: Sequence[Promise], periods: int | None, unit: str) -> int:
         if promise.scope is None or promise.scope.periods != 1 or promise.scope.unit != unit:
             about = f"every {unit}" if promise.scope is not None else "all data of a person"
             raise ParameterError(
-                f"The promise {promise.text!r} is about {about}, and the study does not say for how many {unit}s it "
-                f"must last: a release about one {unit} would use up what it allows to all of them.",
+                f"The promise {promise.text!r} is about {about}, but the study does not say how many {unit}s it must "
+                f"cover: a release about one {unit} would use all of it.",
                 allowed=f"periods, a public number of {unit}s; or a promise 'in any {unit}'",
                 fix="periods = 12 at the top of the study (barrow plan --periods 12 shows what each gets)",
             )

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from barrow.engines import with_tables
-from barrow.errors import ParameterError, reading
+from barrow.errors import ParameterError, one_of, reading
 from barrow.numerics import exact_text
 from barrow.promises import Aggregation, Model, Promise, UserLevel
 from barrow.promises.definitions import share as fraction_of
@@ -30,13 +30,13 @@ def honest_share(honest: Any, model: Model) -> Fraction:
     result = fraction_of(honest, "honest")
     if result != 1 and model is Model.AGGREGATED:
         raise ParameterError(
-            f"honest is {exact_text(result)}, and the model is 'aggregated', where nobody rests on other people.",
+            f"honest is {exact_text(result)}, but the model is 'aggregated', which needs no honest share of people.",
             allowed="honest for model = 'shuffle' only",
             fix="leave honest out; dishonest = 1 says how many aggregators may break the rules",
         )
     if result != 1 and model is not Model.SHUFFLE:
         raise ParameterError(
-            f"honest is {exact_text(result)}, and the model is {model.value!r}, where nobody hides anybody.",
+            f"honest is {exact_text(result)}, and the model is {model.value!r}, which needs no honest share of people.",
             allowed="honest for model = 'shuffle' only",
             fix="leave honest out",
         )
@@ -54,7 +54,7 @@ def parties_of(aggregators: Any, dishonest: Any, model: Model) -> Aggregation | 
     for name, value in (("aggregators", aggregators), ("dishonest", dishonest)):
         if value is not None:
             raise ParameterError(
-                f"{name} is {value!r}, and the model is {model.value!r}, where nobody adds up shares.",
+                f"{name} is {value!r}, and the model is {model.value!r}, which has no aggregators.",
                 allowed=f"{name} for model = 'aggregated' only",
                 fix=f"leave {name} out, or model = 'aggregated'",
             )
@@ -93,7 +93,7 @@ def checked_missing(missing: Any, space: Space, model: Model) -> str | None:
     apart = missing == MISSING[0] or (missing is None and space.no_records_distance is not None)
     if apart and model is not Model.CENTRAL:
         raise ParameterError(
-            f"missing is 'no records', and the model is {model.value!r}, where everybody who takes part reports.",
+            f"missing is 'no records', and the model is {model.value!r}, in which everybody who takes part reports.",
             allowed="missing = 'no records' for model = 'central'",
             fix="missing = 'default item'",
         )
@@ -200,10 +200,7 @@ def checked_composition(composition: str, promises: Sequence[Promise], delta: Fr
     >>> checked_composition("additive", [], Fraction(0), Model.CENTRAL)
     'additive'
     """
-    if composition not in ("additive", "quadrature"):
-        raise ParameterError(
-            f"composition is {composition!r}.", allowed="'additive' or 'quadrature'", fix='composition = "additive"'
-        )
+    one_of(composition, "composition", ("additive", "quadrature"))
     if composition == "quadrature" and not (promises and delta > 0 and model is Model.CENTRAL):
         raise ParameterError(
             "Releases add up in quadrature at promises with a delta above 0, in the central model.",

@@ -16,8 +16,10 @@ OUTSIDE_WORDS = {
 }
 _TRUST = {
     Model.CENTRAL: "central: the curator holds all records and adds the noise",
-    Model.SHUFFLE: "shuffle: people randomise their own items, and somebody mixes all messages before they are opened",
-    Model.AGGREGATED: "aggregated: people share their answers among aggregators, who add them up, with noise, unseen",
+    Model.SHUFFLE: "shuffle: people randomise their own items, and a mixer permutes all messages before they are "
+    "opened",
+    Model.AGGREGATED: "aggregated: people split their answers into shares for several aggregators, who add up the "
+    "shares and noise",
     Model.LOCAL: "local: people randomise their own items before anything leaves their device",
 }
 _READERS = "readers of the release: trusted with nothing; they may know everybody else's data and work together"
@@ -29,12 +31,13 @@ _ACTORS = {
     ],
     Model.SHUFFLE: [
         "each person's device: trusted by its owner to draw the noise",
-        "the mixer: trusted not to work together with whoever opens the messages",
+        "the mixer: trusted not to work together with the analyser, who opens the messages",
         "the curator: trusted with mixed messages only",
     ],
     Model.AGGREGATED: [
         "each person's device: trusted by its owner to round and to share the answer",
-        "the aggregators: trusted that not all of them work together",
+        "the aggregators: all but the dishonest ones that were allowed for, trusted to keep to the rules; all of them "
+        "together would see every answer",
         "the curator: trusted with the noisy sum only",
     ],
     Model.LOCAL: [
@@ -43,10 +46,10 @@ _ACTORS = {
     ],
 }
 _SIDE_CHANNELS = [
-    "noise comes from the system's cryptographic source and is rounded once, exactly, so that floating point tells "
-    "nothing",
+    "noise comes from the system's cryptographic source and is rounded once, exactly, so that floating-point "
+    "rounding reveals nothing",
     "errors about records say what is wrong in kind, never a value or a count",
-    "how long a release takes, the machine's memory and what its operators see are outside the guarantee",
+    "the time that a release takes, the machine's memory and what its operators see are outside the guarantee",
 ]
 
 
@@ -71,14 +74,14 @@ def claim_lines(claim: Claim) -> list[str]:
         f"Parameters: {'; '.join(claim.parameters)}.",
         f"Trust model: {claim.trust}. Actors: {'; '.join(claim.actors)}.",
         f"Side channels: {'; '.join(claim.side_channels)}.",
-        f"Done to records before: {'; '.join(claim.preprocessing)}.",
+        f"Preprocessing: {'; '.join(claim.preprocessing)}.",
         f"Known bias: {'; '.join(claim.bias)}.",
     ]
 
 
 def _unit(statement: Statement, data: Mapping[str, object]) -> str:
     user = data.get("user")
-    whose = f"all records with one value of the column {user!r}" if user else "all that they hold"
+    whose = f"all records with one value of the column {user!r}" if user else "all their records"
     return (
         f"one person, {whose}; neighbours differ in one person's data, by the earth mover's distance between them"
         if statement.alpha is not None
@@ -108,9 +111,9 @@ def _preprocessing(statement: Statement, data: Mapping[str, object]) -> list[str
         told.append(f"records count as often as the column {data['weight']!r} says")
     about = statement.answer.about
     if about is not None and about.reads:
-        told.append(f"records of {about.reads} were read, by their own time")
+        told.append(f"only records with a time in {about.reads} were read")
     if statement.answer.sampled and statement.answer.items_per_person:
-        told.append(f"{statement.answer.items_per_person:,} items were drawn from each person's")
+        told.append(f"{statement.answer.items_per_person:,} items were drawn at random from each person's items")
     if statement.snapping:
         told.append(f"records were snapped to a public grid, by at most {at_most(statement.snapping, statement.unit)}")
     told.append(OUTSIDE_WORDS[statement.outside])
@@ -126,8 +129,8 @@ def _bias(statement: Statement) -> list[str]:
     decoded = statement.answer.histogram or statement.answer.frequency
     if decoded is not None and decoded.decode != "none":
         told.append(
-            "decoded shares are not negative and add up to one, so that small ones tend to be too large and peaks too "
-            "flat"
+            "decoded shares are not negative and add up to one, so that small shares tend to be too large and peaks "
+            "too flat"
         )
     if statement.outside in ("default", "nearest"):
         told.append(OUTSIDE_WORDS[statement.outside])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from barrow import engines
 from barrow.engines import Columns, ItemSums, Source
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.promises import RecordMap
 from barrow.promises.periods import Calendar, check_unit
 from barrow.promises.records import OUTSIDE
@@ -18,7 +18,7 @@ from barrow.spaces import Space
 from barrow.spaces.augmented import base_space, has_outside
 from barrow.spaces.groups import in_groups
 from barrow.spaces.nearness import keeps_near
-from barrow.study.per_person import PerPerson, in_local_time
+from barrow.study.per_person import PerPerson
 
 if TYPE_CHECKING:
     from barrow.engines import Breakdown, Cell, Counts, Engine, PeopleCounts
@@ -92,10 +92,7 @@ class Data:
             number = PerPerson.parse(self.per_person)
             number.check_time(self.time)
             object.__setattr__(self, "per_person", number.text)
-        if self.outside not in OUTSIDE:
-            raise ParameterError(
-                f"outside is {self.outside!r}.", allowed=", ".join(map(repr, OUTSIDE)), fix="outside = 'error'"
-            )
+        one_of(self.outside, "outside", OUTSIDE)
         _ = self.calendar
 
     @property
@@ -111,7 +108,7 @@ class Data:
             return None
         if self.time is None or self.period is None or self.zone is None or lacking:
             raise ParameterError(
-                f"The records have periods, and {' and '.join(lacking)} is not said.",
+                f"The records have periods, but {' and '.join(lacking)} is missing.",
                 allowed="time (a column), period (day, week, month, quarter or year) and zone together",
                 fix='[data]\ntime = "at"\nperiod = "month"\nzone = "Europe/Berlin"',
             )
@@ -122,10 +119,10 @@ class Data:
         """The user and item columns."""
         number = self.number
         if number is not None and self.user is not None and (self.items or not number.needs_items):
-            return number.columns(self.user, self.items, self.weight, self.time)
+            return number.columns(self.user, self.items, self.weight, self.time, self.zone)
         if self.user is None or not self.items:
             raise ParameterError(
-                "It is not said which columns hold the user and the item.",
+                "The columns of the user and the item are not named.",
                 allowed="user and items; barrow never guesses who is one person",
                 fix='[data]\nuser = "uid"\nitems = ["lat", "lon"]',
             )
@@ -137,7 +134,7 @@ class Data:
 
         if self.per_person is not None:
             raise ParameterError(
-                "Each person's records become one number, which no SELECT of barrow sql does.",
+                "Each person's records become one number, which barrow sql cannot write.",
                 allowed="items as they are in the table",
                 fix="an engine that barrow reads itself (Postgres, Spark, DuckDB)",
             )
@@ -154,7 +151,7 @@ class Data:
         grouping = next((about.people_of for about in listed if about.people_of is not None), None)
         timed = any(about.window is not None for about in listed)
         own, group = self.columns, None if grouping is None else grouping.column
-        return Columns(own.user, own.items, own.weight, group, self.time if timed else None)
+        return Columns(own.user, own.items, own.weight, group, self.time if timed else own.time, own.zone)
 
     def engine(self) -> Engine:
         """The engine that reads them."""
@@ -197,7 +194,6 @@ class Data:
         if self.number is not None:
             held, odd = self.number.reads(space)
             engine.validate(self._source, columns, held, **{**self._odd, **odd})
-            self._in_local_time(engine)
             return engine
         engine.validate(self._source, columns, space.records_space, **self._odd)
         return engine
@@ -205,18 +201,12 @@ class Data:
     def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
         """C[item, size] (private integers)."""
         if self.number is not None:
-            numbers = self.number.count(engine, self._in_local_time(engine), self.columns, space, self.unknown)
+            numbers = self.number.count(engine, self._source, self.columns, space, self.unknown)
             return numbers if users is None else numbers.with_users(users, space.default_item)
         if space.no_records_distance is None:
             return engine.count(self._source, self.columns, space, users=users, **self._odd)
         result = engine.count(self._source, self.columns, space.records_space, **self._odd)
         return result if users is None else result.with_users(users, space.default_item)
-
-    def _in_local_time(self, engine: Engine) -> Source:
-        """The records; where their times become a number, with local times."""
-        if self.number is None or not self.number.timed or self.time is None or self.zone is None:
-            return self._source
-        return in_local_time(engine, self._source, self.time, self.zone)
 
     def sums(self, engine: Engine, space: Space, users: int) -> ItemSums:
         """The mass of all people on each item (private integers)."""
@@ -243,12 +233,8 @@ class Data:
 
         ``users`` is the public number of people of each cell; without one, only people who have records are counted.
         """
-        if self.number is not None and self.number.kind != "count":
-            raise self.number.refused("it is not made for each period or group")
         if self.number is not None:
-            held, odd = self.number.reads(space)
-            sizes = engine.count_cells(self._source, columns, held, breakdown, **odd)
-            result = {cell: self.number.of_sizes(counts, space) for cell, counts in sizes.items()}
+            result = self.number.count_cells(engine, self._source, columns, space, breakdown, self.unknown)
         else:
             with in_groups(space) if space.geometry.within is not None else nullcontext():
                 result = engine.count_cells(self._source, columns, space.records_space, breakdown, **self._odd)
@@ -262,6 +248,14 @@ class Data:
             raise self.number.refused("one number has no share, radius or spread")
         result = engine.people(self._source, self.columns, space.records_space, **self._odd)
         return result.with_users(users, space.default_item)
+
+    def people_cells(
+        self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown
+    ) -> dict[Cell, PeopleCounts]:
+        """The same of the people who have records in each cell, in one pass."""
+        if self.number is not None:
+            raise self.number.refused("one number has no share, radius or spread")
+        return engine.people_cells(self._source, columns, space.records_space, breakdown, **self._odd)
 
     def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
         """Counts of items drawn from each user (private integers)."""

@@ -229,7 +229,7 @@ def _refused(problem: str) -> ParameterError:
     close = nearest_name(unknown, _KEYS) if unknown else None
     if unknown and close == unknown:
         return ParameterError(
-            f"The study cannot be read: {problem}: {unknown!r} stands in another table.",
+            f"The study cannot be read: {problem}: {unknown!r} belongs to another table.",
             allowed=", ".join(StudyFile.__struct_fields__),
             fix="move that key",
         )
@@ -413,7 +413,7 @@ def study_from_text(text: str) -> Study:
     named += table_names(spec.get("space"))
     if named:
         raise ParameterError(
-            f"The study names files ({', '.join(named)}), which nobody here asked to be opened.",
+            f"The study names files ({', '.join(named)}), which are not opened, because somebody else chose them.",
             allowed="a study that holds everything itself",
             fix="ask whoever published it for one that names no files",
         )

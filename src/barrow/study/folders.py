@@ -12,6 +12,7 @@ from barrow.ledger.published import FILE as HEAD
 from barrow.ledger.state import Digests
 from barrow.questions.statement import Statement
 from barrow.study.outputs import as_files, digest_of, read_tables
+from barrow.study.statement import space_of
 
 WORDS = ("statement.json", "statement.txt")
 
@@ -40,6 +41,7 @@ class ReleaseFolder:
 
     def __init__(self, place: Path, statement: Statement) -> None:
         self.place = place
+        self.statement = statement
         self.named: dict[str, str] = {file.name: file.sha256 for file in statement.files}
         self.files: dict[str, bytes] = {}
         self.odd: dict[str, str] = {}
@@ -55,9 +57,9 @@ class ReleaseFolder:
                 except OSError:
                     self.odd[name] = "is a link or no file, and was not opened"
             else:
-                self.odd[name] = "is not part of the release: nobody vouches for it"
+                self.odd[name] = "is not part of the release: nothing is known about it"
         for name in {*WORDS, HEAD} & set(self.named):
-            self.odd[name] = "is listed among the values, to which it does not belong"
+            self.odd[name] = "is wrongly listed among the values"
         if len(self.named) < len(statement.files):
             self.odd["statement.json"] = "lists a file twice"
 
@@ -81,7 +83,10 @@ class ReleaseFolder:
         parquets = {name: content for name, content in self.values.items() if name.endswith(".parquet")}
         others = {name for name in self.named if name.endswith((".csv", ".geojson"))}
         try:
-            again = as_files(read_tables(parquets), mapped="values.geojson" in others)
+            tables, mapped = read_tables(parquets), "values.geojson" in others
+            again = as_files(tables, mapped=mapped)
+            if mapped and again["values.geojson"] != self.files.get("values.geojson"):  # cells, not points
+                again = as_files(tables, mapped=True, space=space_of(self.statement))
         except (BarrowError, ValueError, TypeError, KeyError, IndexError, OverflowError):
             return sorted(parquets)
         twins = {name for name in parquets if name.removesuffix(".parquet") + ".csv" not in others}

@@ -80,7 +80,7 @@ def registry_record(statement: Statement, told: Publication) -> str:
     lacking = missing_for_registry(told)
     if lacking:
         raise ParameterError(
-            f"The registry asks for what the release does not say: {', '.join(lacking)}.",
+            f"The registry needs more than the release says: {', '.join(lacking)}.",
             allowed="all of curator, purpose, region and date, in the study's [publication] or as options",
             fix=" ".join(f"--{name} TEXT" for name in lacking),
         )
@@ -129,8 +129,8 @@ def registry_record(statement: Statement, told: Publication) -> str:
                     "model_name_details": claim.trust,
                     "actors": "; ".join(claim.actors),
                     "release_type": "Many releases" if many else "One release",
-                    "release_type_details": "A ledger adds up all releases about the data set, and refuses what does "
-                    "not fit its promises.",
+                    "release_type_details": "A ledger adds up all releases about the data set; releases that do not "
+                    "fit its promises are refused.",
                     "data_source_type": "Dynamic" if many else "Static",
                     "access_type": "Non-interactive",
                 },

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from barrow.numerics.places import Floats, Places
+from barrow.numerics.places import Floats
 from barrow.questions.answer import Rows
-from barrow.questions.value_tables import places_of
 from barrow.spaces import Space
-from barrow.spaces.shapes import cell_names, cell_places
-from barrow.study.outputs import columns_of
+from barrow.spaces.shapes import cell_names
+from barrow.study.outputs import columns_of, row_polygons
 
 FILE = "cells.geoparquet"
 _VERSION = "1.1.0"
@@ -25,17 +24,19 @@ def cells_file(rows: Rows, space: Space, folder: Path | None = None) -> dict[str
     """The rows with a polygon each (WKB, longitude and latitude), by the name of their file; nothing for points."""
     import duckdb
 
-    where = space.records_space
-    places = _places(rows, where)
-    if places.corners is None:
+    corners = row_polygons(rows, space)
+    known = [k for k, ring in enumerate(corners) if ring is not None]
+    if not known:
         return {}
-    shapes = polygons(places.corners)
+    rings = np.stack([ring for ring in corners if ring is not None])
+    shapes = np.full(len(rows), None, dtype=object)  # what is outside the space is nowhere
+    shapes[known] = polygons(rings)
     columns = columns_of(rows)
-    names = cell_names(where)
+    names = cell_names(space.records_space)
     if names is not None and len(rows) % len(names[1]) == 0:
         columns[names[0]] = np.array(list(names[1]) * (len(rows) // len(names[1])), dtype=object)
-    columns["geometry"] = np.array(shapes, dtype=object)
-    lat, lon = places.corners[..., 0], places.corners[..., 1]
+    columns["geometry"] = shapes
+    lat, lon = rings[..., 0], rings[..., 1]
     column = {
         "encoding": "WKB", "geometry_types": ["Polygon"], "orientation": "counterclockwise",
         "bbox": [float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())],
@@ -77,13 +78,3 @@ def polygons(corners: Floats) -> list[bytes]:
         kept = ring[np.append(~double, True)]
         result.append(struct.pack("<BIII", 1, 3, 1, len(kept)) + kept.tobytes())
     return result
-
-
-def _places(rows: Rows, where: Space) -> Places:
-    """The cells of the rows: of every item once, or once for each group and period."""
-    cells = cell_places(where)
-    if cells is None or len(rows) % len(cells):
-        return places_of(rows, getattr(where, "box", None))
-    times = len(rows) // len(cells)
-    corners = None if cells.corners is None else np.tile(cells.corners, (times, 1, 1))
-    return Places(np.tile(cells.lat, times), np.tile(cells.lon, times), corners)

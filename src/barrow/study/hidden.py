@@ -30,13 +30,34 @@ def groups_space(study: Study, grouping: Grouping) -> Groups:
     return Groups(grouping.hidden_labels, study.space, distance=far, name=grouping.name)
 
 
+def reads_groups(study: Study, by: Grouping | None) -> bool:
+    """Whether a release may see something of a record's hidden group; that it cannot is said where it is certain.
+
+    >>> from barrow.study import Study
+    >>> department = Grouping("department", labels=["a", "b"], distance="6 h")
+    >>> study = Study("hours", ["all, 1 hour, 0.5"], users=1000, groups=[department])
+    >>> reads_groups(study, None), reads_groups(study.within(department), department)
+    (False, True)
+    """
+    hidden = {grouping.column for grouping in study.groups if grouping.hidden}
+    if not hidden or study.space.geometry.within is not None:
+        return True
+    data = study.data
+    if data is None or data.source is None or data.user is None:
+        return by is not None and by.column in hidden
+    if data.source.sql is not None:  # what a query makes of the group is not looked at
+        return True
+    read = {*data.columns.all, data.time, None if by is None else by.column}
+    return bool(hidden & read)
+
+
 def check_hidden(study: Study) -> None:
     """Refuse hidden groups where they have no meaning, and promises about groups where there are none."""
     hidden = [grouping for grouping in study.groups if grouping.hidden]
     about = [promise for promise in study.promises if promise.another_group]
     if about and not hidden and study.space.geometry.within is None:
         raise ParameterError(
-            f"The promise {about[0].text!r} is about another group, and the study has no hidden groups.",
+            f"The promise {about[0].text!r} is about another group, but the study has no hidden groups.",
             allowed="such promises beside a [[group]] with labels and distance",
             fix='[[group]]\nname = "department"\nlabels = ["a", "b"]\ndistance = "1/2 of the largest distance"',
         )
@@ -44,7 +65,7 @@ def check_hidden(study: Study) -> None:
         return
     if study.alpha_given is not None:
         raise ParameterError(
-            "The study gives alpha, and has hidden groups, on which alpha would mean something else.",
+            "The study gives alpha, but has hidden groups: alpha would be about another space.",
             allowed="promises",
             fix='promises such as "1 of 30, another group, 0.5"',
         )
@@ -55,7 +76,8 @@ def check_hidden(study: Study) -> None:
         check_asked(study, question)
     if study.data is not None and study.data.outside in ("default", "nearest"):
         raise ParameterError(
-            f"outside is {study.data.outside!r}, and the study has hidden groups: a record without a group is in none.",
+            f"outside is {study.data.outside!r}, and the study has hidden groups: a record without a group belongs "
+            f"to none of them.",
             allowed="outside = 'error' or 'elsewhere'",
             fix="outside = 'elsewhere'",
         )

@@ -54,7 +54,8 @@ def lines_left(study: Study, plans: Sequence[Answer]) -> list[str]:
             fits = "" if left >= price else ", too little for this"
             text = f"this {unit}: ε {at_least(left)} of {near(balance.limit.loss)}{fits}"
         else:
-            text = f"{_times(left, price)} more {unit}s at this size"
+            times = _times(left, price)
+            text = f"{times} more {unit}{'' if times == '1' else 's'} at this size"
         lines.append(f"{describe_move(promise, study.space)}: {text}")
     return lines
 

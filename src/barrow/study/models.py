@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
 _TRUSTED = {
     Model.CENTRAL: "a curator, with all records",
-    Model.SHUFFLE: "whoever mixes messages, to mix and to forget",
+    Model.SHUFFLE: "the mixer, to mix messages and keep no trace",
     Model.LOCAL: "nobody",
 }
+_WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -68,14 +70,18 @@ class ModelComparison:
     def __str__(self) -> str:
         known = [row.error for row in self.rows if row.error is not None]
         least = known[0] if known else 0.0
-        lines = [f"{'model':11} {'error':>14} {'times':>6}  who must be trusted"]
+        table = [("model", "error", "times", "who must be trusted")]
         for row in self.rows:
             if row.error is None:
-                lines.append(f"{row.model.value:11} {'-':>14} {'':>6}  cannot answer: {row.why}")
+                table.append((row.model.value, "-", "", f"cannot answer: {row.why}"))
                 continue
             times = f"{row.error / least:.3g}" if least else ""
-            lines.append(f"{row.model.value:11} {near(row.error, self.unit):>14} {times:>6}  {row.trusted}")
-        return "\n".join(lines)
+            table.append((row.model.value, near(row.error, self.unit), times, row.trusted))
+        heads = [f"{model:11}{error:>14} {times:>6}  " for model, error, times, _ in table]
+        pairs = zip(heads, table, strict=True)
+        return "\n".join(
+            textwrap.fill(row[3], _WIDTH, initial_indent=head, subsequent_indent=" " * len(head)) for head, row in pairs
+        )
 
 
 def compare_models(study: Study, request: QuestionLike = None, *, held: int | None = None) -> ModelComparison:

@@ -22,6 +22,11 @@ from barrow.errors import ParameterError
 from barrow.ledger.store import fsync_folder
 from barrow.questions.answer import Rows
 from barrow.questions.merging import POLYGON, REGIONS, as_geometry
+from barrow.questions.value_tables import places_of
+from barrow.spaces import Space
+from barrow.spaces.augmented import base_space
+from barrow.spaces.shapes import cell_places
+from barrow.spaces.space import Floats
 
 _TRIES = 20
 _ROOM = "room"
@@ -112,7 +117,7 @@ class Stage:
                 shutil.rmtree(left, ignore_errors=True)
         if any(os.path.lexists(left) for left in result):
             raise ParameterError(
-                f"What an earlier attempt drew cannot be removed beside {str(self.out)!r}.",
+                f"The files of an earlier attempt cannot be removed beside {str(self.out)!r}.",
                 allowed="one draw for each payment",
                 fix=f"remove the hidden folders that begin with {self._prefix!r} there, then run the same command",
             )
@@ -160,19 +165,21 @@ def _make(folder: Path) -> None:
         fsync_folder(folder.parent)
 
 
-def value_files(tables: Mapping[str, Rows], *, mapped: bool, folder: Path | None = None) -> dict[str, bytes]:
+def value_files(
+    tables: Mapping[str, Rows], *, mapped: bool, space: Space | None = None, folder: Path | None = None
+) -> dict[str, bytes]:
     """The values as files by name; what is needed on the way is written into ``folder``."""
     parquets = {f"{name}.parquet": content for name, content in _parquets(tables, folder).items()}
-    return as_files(tables, mapped=mapped) | parquets
+    return as_files(tables, mapped=mapped, space=space) | parquets
 
 
-def as_files(tables: Mapping[str, Rows], *, mapped: bool) -> dict[str, bytes]:
-    """The values as texts by name, which follow from the tables alone."""
+def as_files(tables: Mapping[str, Rows], *, mapped: bool, space: Space | None = None) -> dict[str, bytes]:
+    """The values as texts by name, which follow from the tables and the public space alone; points where it is None."""
     files = {f"{name}.csv": csv_text(rows).encode() for name, rows in tables.items()}
     shapes = tables.get(REGIONS, [])
     if shapes and POLYGON in shapes[0]:
         files[f"{REGIONS}.geojson"] = region_features(shapes)
-    return files | ({"values.geojson": _geojson(tables["values"])} if mapped else {})
+    return files | ({"values.geojson": _geojson(tables["values"], space)} if mapped else {})
 
 
 def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[str, Rows]:
@@ -196,7 +203,7 @@ def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[
         raise ParameterError(
             f"The tables of the release cannot be read: {type(error).__name__}.",
             allowed="the files as they were written",
-            fix="read them again when the disk does; barrow verify says whether they are whole",
+            fix="repair the disk; barrow verify says whether the files are complete",
         ) from None
     return result
 
@@ -243,18 +250,48 @@ def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes
     return result
 
 
-def _geojson(rows: Rows) -> bytes:
+def _geojson(rows: Rows, space: Space | None) -> bytes:
+    """The rows as GeoJSON: the polygon of each cell, or its point; what is outside the space is nowhere."""
     names = {"count": "reports", "value": "share"}
     hidden = ("lat", "lon", "output", "unit")
+    shapes = [None] * len(rows) if space is None else row_polygons(rows, space)
     features = [
         {
             "type": "Feature",
-            "geometry": {"type": "Point", "coordinates": [row["lon"], row["lat"]]},
+            "geometry": shape_of(shape, row),
             "properties": {names.get(key, key): value for key, value in row.items() if key not in hidden},
         }
-        for row in rows
+        for row, shape in zip(rows, shapes, strict=True)
     ]
     return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+
+
+def row_polygons(rows: Rows, space: Space) -> list[Floats | None]:
+    """The corners (latitude, longitude) of the cell of each row, once for each group; None for what has no cell."""
+    where = space.geometry.within or space.records_space
+    cells = cell_places(base_space(where))
+    if cells is not None and len(rows) % where.items == 0 and "item" in rows[0]:
+        corners = [None] * len(cells) if cells.corners is None else list(cells.corners)
+        return [*corners, *[None] * (where.items - len(cells))] * (len(rows) // where.items)
+    if any(row["lat"] is None for row in rows):
+        return [None] * len(rows)
+    around = places_of(rows, base_space(where).geometry.box).corners
+    return [None] * len(rows) if around is None else list(around)
+
+
+def shape_of(corners: Floats | None, row: Mapping[str, object]) -> dict[str, object] | None:
+    """A polygon that turns to the left, or a point; None for what is nowhere.
+
+    >>> shape_of(None, {"lat": 1.5, "lon": 2.0})
+    {'type': 'Point', 'coordinates': [2.0, 1.5]}
+    """
+    if corners is None:
+        return None if row["lat"] is None else {"type": "Point", "coordinates": [row["lon"], row["lat"]]}
+    ring = [[round(lon, 9), round(lat, 9)] for lat, lon in corners.tolist()]
+    points = [point for k, point in enumerate(ring) if k == 0 or point != ring[k - 1]]
+    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(points, [*points[1:], points[0]], strict=True))
+    points = points if area > 0 else points[::-1]
+    return {"type": "Polygon", "coordinates": [[*points, points[0]]]}
 
 
 def region_features(rows: Rows) -> bytes:

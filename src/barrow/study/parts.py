@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from barrow.engines import Cell, Columns, Counts, Engine
+from barrow.engines import Breakdown, Cell, Columns, Counts, Engine, PeopleCounts
+from barrow.engines.counts import refuse_more_users
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger, PromiseLimit
 from barrow.numerics import float_up
@@ -18,7 +19,14 @@ from barrow.planning.terms import Terms
 from barrow.promises import Promise, Scope, describe_change, guarantee_from_json, odds_upper
 from barrow.questions import Answer, Question
 from barrow.questions.answer import Rows, Sample, Statistics
-from barrow.questions.parted import can_be_parted, for_terms, mean_of_parts, mechanism_of, same_mechanism
+from barrow.questions.parted import (
+    can_be_parted,
+    for_terms,
+    mean_of_parts,
+    mean_of_people,
+    mechanism_of,
+    same_mechanism,
+)
 from barrow.questions.releasing import error_after, summary
 from barrow.questions.statement import AboutFacts, GroupFacts, SoFar, Statement
 from barrow.spaces import Space
@@ -74,10 +82,17 @@ class ReleaseParts:
     def statistics(self, cells: Mapping[Cell, Counts]) -> dict[str | None, Statistics]:
         """What noise will be added to, for each group (private)."""
         users, item = self.plan.terms.users, self.plan.terms.space.default_item
+        counted = self.about.counted(cells, item, users).items()
+        return {label: mean_of_parts(self.plans[label], counts, people) for label, (counts, people) in counted}
+
+    def statistics_of_people(self, cells: Mapping[Cell, PeopleCounts]) -> dict[str | None, Statistics]:
+        """The same where each person's whole data are read (private)."""
         result: dict[str | None, Statistics] = {}
-        for label, (counts, people) in self.about.counted(cells, item, users).items():
-            plan = self.plans[label]
-            result[label] = mean_of_parts(plan, counts, people)
+        for label, plan in self.plans.items():
+            parts = self.about.weights(cells, label)
+            if any(counts.users > plan.terms.users for counts, _ in parts):
+                raise refuse_more_users()
+            result[label] = mean_of_people(plan, parts)
         return result
 
     def draw(self, statistics: Mapping[str | None, Statistics]) -> dict[str | None, Sample]:
@@ -113,14 +128,23 @@ class CellReader:
     def __init__(self, data: Data, abouts: Iterable[About]) -> None:
         self._data, self._abouts = data, tuple(abouts)
         self._known: dict[str, Mapping[Cell, Counts]] = {}
+        self._people: dict[str, Mapping[Cell, PeopleCounts]] = {}
 
     def cells(self, engine: Engine, space: Space) -> Mapping[Cell, Counts]:
         """The counts of each cell, of people who have records there (private integers)."""
         if space.digest not in self._known:
-            breakdown = breakdown_of(self._abouts, self._data.calendar)
-            columns = self.columns
-            self._known[space.digest] = self._data.count_cells(engine, space, columns, breakdown, None)
+            self._known[space.digest] = self._data.count_cells(engine, space, self.columns, self._breakdown, None)
         return self._known[space.digest]
+
+    def people(self, engine: Engine, space: Space) -> Mapping[Cell, PeopleCounts]:
+        """The people who have records in each cell, one by one (private integers)."""
+        if space.digest not in self._people:
+            self._people[space.digest] = self._data.people_cells(engine, space, self.columns, self._breakdown)
+        return self._people[space.digest]
+
+    @property
+    def _breakdown(self) -> Breakdown:
+        return breakdown_of(self._abouts, self._data.calendar)
 
     @property
     def columns(self) -> Columns:
@@ -223,11 +247,11 @@ def _costliest(plans: Iterable[Answer]) -> Answer | None:
 
 def _no_parts(question: Question) -> ParameterError:
     return ParameterError(
-        f"The question {question.label!r} is not one about sums over people's items, and is answered about everybody "
-        "and all records only.",
+        f"The question {question.label!r} is not a sum over people's items, and can be asked about everybody and all "
+        "records only (docs/queries.md says why).",
         allowed="means, shares, densities, histograms and what is read off them by period and group",
         fix="histogram or mean, by the same periods and groups; or --period all without --by, for this question about "
-        "all records; or the records of one period as a data set of its own, with a ledger of its own",
+        "all records",
     )
 
 

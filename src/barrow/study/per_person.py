@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from barrow.engines import Columns, Counts
 from barrow.engines.counts import Integers, merged
-from barrow.engines.numbers import days_of
 from barrow.errors import ParameterError, nearest_name
 from barrow.numerics import exact_text
 from barrow.promises import Promise
+from barrow.promises.records import NUMBER
 from barrow.spaces import Discrete, Line, Space
 from barrow.spaces.augmented import base_space
-from barrow.spaces.geometry import cell_width
-from barrow.spaces.records import MISSING, Moments
+from barrow.spaces.records import Moments
 from barrow.spaces.space import Floats
 
 if TYPE_CHECKING:
-    from barrow.engines import Engine, Source
+    from barrow.engines import Breakdown, Cell, Engine, Source
+    from barrow.queries.profiles import Profiles
 
 KINDS = ("count", "sum", "min", "max", "first", "last", "days")
 TIMED = ("first", "last", "days")
@@ -90,16 +88,17 @@ class PerPerson:
     def named(self, items: tuple[str, ...], time: str | None = None, zone: str | None = None) -> str:
         """What tells the number from every other one that can be made of the records."""
         if self.timed:
-            return f"one number a person: {self.text} of {time} in {zone}"
-        return f"one number a person: {self.text}" + (f" of {', '.join(items)}" if self.needs_items else "")
+            return f"{NUMBER}{self.text} of {time} in {zone}"
+        return f"{NUMBER}{self.text}" + (f" of {', '.join(items)}" if self.needs_items else "")
 
-    def caveat(self, space: Space) -> str:
-        """What promises are about, for a statement."""
+    def caveat(self, space: Space, unit: str | None = None) -> str:
+        """What promises are about, for a statement; ``unit`` is the period that is read, if not all records are."""
         points = _points(space)
         between = f"{points[0]:g} and {points[-1]:g} {space.unit}".rstrip()
+        each, of = ("", "") if unit is None else (f" and {unit}", f" of that {unit} alone")
         return (
-            f"promises are about one number for each person, {self.words}, cut to between {between}; they hold for "
-            "every change of a person's records that changes this number by no more than is said"
+            f"promises are about one number for each person{each}, {self.words}{of}, cut to between {between}; they "
+            "hold for every change of a person's records that changes this number by at most the promised distance"
         )
 
     def check(self, space: Space, promises: Sequence[Promise]) -> None:
@@ -111,20 +110,14 @@ class PerPerson:
                 allowed="a line in s, min, h, days or weeks",
                 fix="line(low=20454, high=20819, step=1, unit='days'), which is the year 2026",
             )
-        scoped = next((promise for promise in promises if promise.scope is not None), None)
-        if self.timed and scoped is not None:
-            raise ParameterError(
-                f"The promise {scoped.text!r} is about single periods, and {self.words} is one number of all of them.",
-                allowed="promises about all data",
-                fix=f'"all, {scoped.distance}, {exact_text(scoped.epsilon)}"',
-            )
         part = next((promise for promise in promises if promise.share != 1), None)
         if part is not None:
+            where = "" if part.scope is None else f", in {part.scope.text}"
             raise ParameterError(
                 f"The promise {part.text!r} is about a share of a person's records, and each person has one number "
                 f"here ({self.words}): any record may change it by any amount.",
                 allowed="promises about all of it",
-                fix=f'"all, {part.distance}, {exact_text(part.epsilon)}"',
+                fix=f'"all, {part.distance}, {exact_text(part.epsilon)}{where}"',
             )
 
     @property
@@ -146,7 +139,7 @@ class PerPerson:
         """Refuse a number of times where it is not said when records were made."""
         if self.timed and time is None:
             raise ParameterError(
-                f"per_person is {self.text!r}, and it is not said when records were made.",
+                f"per_person is {self.text!r}, but no column of time is named.",
                 allowed="time (a column), period and zone with it",
                 fix='[data]\ntime = "at"\nperiod = "month"\nzone = "Europe/Berlin"',
             )
@@ -155,7 +148,7 @@ class PerPerson:
         """That a number is not treated like records."""
         return ParameterError(
             f"per_person is {self.text!r}, and {what}.",
-            allowed="questions about one number a person: mean, total, quantile, histogram; by period the count alone",
+            allowed="questions about one number a person: mean, total, quantile, histogram",
             fix="leave per_person out, or ask one of these",
         )
 
@@ -166,16 +159,18 @@ class PerPerson:
         default = space.records_space.default_item
         if default != int(base_space(space).encode([0.0], unknown="nearest")[0]):
             raise ParameterError(
-                f"Whoever has no records has the number 0, and the default of the space is {space.label(default)}.",
+                f"People without records have the number 0, but the default of the space is {space.label(default)}.",
                 allowed="a line whose default is 0, or missing = 'no records'",
                 fix="default = 0 in [space]",
             )
         return "default item"
 
-    def columns(self, user: str, items: tuple[str, ...], weight: str | None, time: str | None = None) -> Columns:
+    def columns(
+        self, user: str, items: tuple[str, ...], weight: str | None, time: str | None = None, zone: str | None = None
+    ) -> Columns:
         """What is read."""
         if self.timed and time is not None:
-            return Columns(user, time, weight, None, time)
+            return Columns(user, time, weight, None, time, zone)
         if self.kind == "sum" and self.column is not None:
             return Columns(user, self.column, weight)
         return Columns(user, user if self.kind == "count" else items, weight)
@@ -188,7 +183,8 @@ class PerPerson:
             return Line(*_DAYS, step=1, unit="days", cells=True), {"unknown": "error"}
         if self.kind != "sum":
             return base_space(space), {"unknown": "nearest"} if self.timed else {}
-        points, step = _points(space), Fraction(str(cell_width(base_space(space))))
+        points = _points(space)
+        step = Fraction(f"{np.diff(points).min():.12g}")
         whole = base_space(space).snapping_upper == 0.0 and step == 1
         widest = Fraction(float(np.abs(points).max())) + step
         fine = step if whole else max(step / _FINER, widest * 2 / _MOST_CELLS)
@@ -203,8 +199,25 @@ class PerPerson:
         """Everybody's number as the one item that they hold (private integers)."""
         held, odd = self.reads(space)
         if self.kind == "count":
-            return self.of_sizes(engine.count(source, columns, held, **odd), space)
-        people = engine.people(source, columns, held, **{"unknown": unknown, **odd}).profiles
+            return self._of_sizes(engine.count(source, columns, held, **odd), space)
+        return self._of_people(engine.people(source, columns, held, **{"unknown": unknown, **odd}).profiles, space)
+
+    def count_cells(
+        self, engine: Engine, source: Source, columns: Columns, space: Space, breakdown: Breakdown, unknown: Any
+    ) -> dict[Cell, Counts]:
+        """The same of each cell: the number is made of the records of its periods alone (private integers)."""
+        held, odd = self.reads(space)
+        if self.kind == "count":
+            sizes = engine.count_cells(source, columns, held, breakdown, **odd)
+            return {cell: self._of_sizes(counts, space) for cell, counts in sizes.items()}
+        people = engine.people_cells(source, columns, held, breakdown, **{"unknown": unknown, **odd})
+        return {cell: self._of_people(counts.profiles, space) for cell, counts in people.items()}
+
+    def _of_people(self, people: Profiles, space: Space) -> Counts:
+        """The number of each person, from how often they hold what is read of the records."""
+        if not len(people):
+            return self._of(space, np.zeros(0), np.zeros(0, dtype=np.int64))
+        held, _ = self.reads(space)
         if self.kind == "days":
             values = np.diff(np.append(people.starts, len(people.items))).astype(np.float64)
             return self._of(space, values, np.ones(len(people), dtype=np.int64))
@@ -218,7 +231,7 @@ class PerPerson:
             values = _points(space)[reduce(people.items, people.starts)]
         return self._of(space, values, np.ones(len(people), dtype=np.int64))
 
-    def of_sizes(self, result: Counts, space: Space) -> Counts:
+    def _of_sizes(self, result: Counts, space: Space) -> Counts:
         """How many records people have as their items, from the counts of records that are all alike."""
         if not len(result.sizes):
             return result  # a period without records
@@ -229,40 +242,12 @@ class PerPerson:
         return merged(items, np.ones(len(items), dtype=np.int64), people, users=int(people.sum()))
 
 
-def in_local_time(engine: Engine, source: Source, time: str, zone: str) -> Source:
-    """The records with times as they are written in ``zone``; instants that an engine reads in UTC are refused."""
-    kind = engine.columns(source).get(time)
-    if kind == "any" and isinstance(source.data, Mapping):
-        column = np.empty(len(source.data[time]), dtype=object)
-        column[:] = list(source.data[time])
-        micros, zoned = days_of(column)
-        there, ahead = np.flatnonzero(zoned & (micros != MISSING)), ZoneInfo(zone)
-        micros[there] += np.array([_offset(moment, ahead) for moment in micros[there].tolist()], dtype=np.int64)
-        return replace(source, data={**source.data, time: micros.astype("datetime64[us]")})
-    if kind == "any" or (kind == "instant" and zone != "UTC"):
-        raise ParameterError(
-            f"The times of the column {time!r} have a time zone of their own, and days begin by {zone}.",
-            allowed="dates, timestamps without a zone (local times); those with one where zone is UTC",
-            fix=f"write the column as local time: \"{time}\" AT TIME ZONE '{zone}'",
-        )
-    return source
-
-
-def _offset(micros: int, zone: ZoneInfo) -> int:
-    """How far the clocks of a zone are ahead of UTC at a moment, in microseconds."""
-    try:
-        local = (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)).astimezone(zone)
-    except OverflowError:  # the first and the last day that Python knows
-        return 0
-    return (local.utcoffset() or timedelta(0)) // timedelta(microseconds=1)
-
-
 def _points(space: Space) -> Floats:
     """The numbers that are told apart, ascending."""
     line = base_space(space)
     if not line.geometry.on_line or line.size is None:
         raise ParameterError(
-            f"One number a person lies on a line, and the space is {space.kind!r}.",
+            f"One number a person lies on a line, but the space is {space.kind!r}.",
             allowed="a line from the least to the largest number that counts; more counts as the largest",
             fix="line(low=0, high=50, step=1, unit='visits', whole=True)",
         )

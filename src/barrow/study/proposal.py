@@ -133,13 +133,13 @@ class Proposal:
             wrong += [s.name for s in statements if contradictions(s)]
         except _FORGED:
             raise ParameterError(
-                "The file is no proposal of this version of barrow, or was changed.",
+                "The file is not a proposal of this version of barrow, or was changed.",
                 allowed=f"{FILE} as barrow propose wrote it, version {PROPOSAL_VERSION}",
                 fix="barrow propose",
             ) from None
         if wrong:
             raise ParameterError(
-                f"What the proposal says about {wrong[0]!r} does not follow from what would be drawn.",
+                f"What the proposal says about {wrong[0]!r} does not follow from the releases that are proposed.",
                 allowed="a proposal whose words and numbers are those of the releases in it",
                 fix="do not sign it; ask for a proposal that barrow propose wrote",
             )
@@ -151,7 +151,7 @@ class Proposal:
         end = self.expires if expires is None else min(self.expires, end_of(expires, moment))
         if stamp(moment) > end:
             raise ParameterError(
-                f"The proposal expired on {end[:10]}.", allowed="one that is not over", fix="barrow propose"
+                f"The proposal expired on {end[:10]}.", allowed="a proposal that has not expired", fix="barrow propose"
             )
         return Approval.sign(self.ledger, self.digest, self.releases, by=by, key=key, expires=end, signed=stamp(moment))
 
@@ -191,7 +191,7 @@ def propose(
     """
     moment, listed = now or datetime.now(UTC), list(study_releases)
     if not listed:
-        raise ParameterError("Nothing is proposed.", allowed="at least one question", fix="barrow propose mean")
+        raise ParameterError("No question is given.", allowed="at least one question", fix="barrow propose mean")
     state, releases = open_ledger(listed[0][0].study, ledger), []
     for series, about in listed:
         study, parts = series.study, series.planner.parts(about)

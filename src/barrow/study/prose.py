@@ -12,9 +12,9 @@ from barrow.study.claim import OUTSIDE_WORDS, claim_lines
 
 _COLLECTED = {
     Model.LOCAL: "Every person's client added noise to their own answer before it left.",
-    Model.SHUFFLE: "Every person's client randomised their own items; messages were mixed before anybody opened them.",
-    Model.AGGREGATED: "Every person's client made whole numbers of their own answer, at random, and cut them into "
-    "shares; each aggregator checked and added up its shares, and only their sums with noise were ever put together.",
+    Model.SHUFFLE: "Every person's client randomised their own items; all messages were mixed before they were opened.",
+    Model.AGGREGATED: "Every person's client rounded their own answer at random and split it into shares; each "
+    "aggregator checked and added up its shares, and only the noisy sums were put together.",
 }
 
 
@@ -32,6 +32,17 @@ def statement_text(statement: Statement) -> str:
     >>> "a 50 % guess can become at most 62.3 %" in text
     True
     """
+    return "\n".join(map(_filled, statement_lines(statement)))
+
+
+def statement_lines(statement: Statement) -> list[str]:
+    """The paragraphs of a statement in words, each in one line; an empty one before the claim in full.
+
+    >>> from barrow.study import Study, make_statement
+    >>> study = Study("line(low=0, high=100, step=1, unit='years')", ["all, 5 years, 0.5"], users=10)
+    >>> statement_lines(make_statement(study, study.plan("mean")))[3]
+    '- if everything had been different, at most 100 % (ε = 8.34).'
+    """
     lines = [
         kind_of(statement).released(statement),
         "Anyone who sees it, and knows everybody else's data, can gain at most this much certainty about one person:",
@@ -46,8 +57,8 @@ def statement_text(statement: Statement) -> str:
     )
     if statement.delta > 0:
         lines.append(
-            f"δ = {at_most(statement.delta)} is counted in these numbers: at most so often such a guess is right, "
-            "(e^ε + δ)/(1 + e^ε)."
+            f"δ = {at_most(statement.delta)} is included in these numbers: such a guess is right with probability at "
+            f"most (e^ε + δ)/(1 + e^ε)."
         )
     lines += _about_lines(statement)
     if statement.conditions:
@@ -57,7 +68,7 @@ def statement_text(statement: Statement) -> str:
         lines.append("Not covered: " + "; ".join(text.rstrip(".") for text in statement.not_covered) + ".")
     largest = f" per {statement.diameter:,.1f} {statement.unit}" if statement.unit else ""
     rate = "" if statement.alpha is None else f", α = {near(statement.alpha, digits=4)}{largest}"
-    lines.append(f"Guarantee: {statement.definition}{rate} [{statement.theorem}].")
+    lines.append(f"Guarantee: {statement.definition}{rate} [{proof_words(statement.theorem)}].")
     if statement.snapping:
         lines.append(
             f"Records were snapped to a public grid, which moves them by at most "
@@ -80,7 +91,16 @@ def statement_text(statement: Statement) -> str:
     lines.append(f"Made by {statement.library}.")
     if statement.claim is not None:
         lines += ["", *claim_lines(statement.claim)]
-    return "\n".join(map(_filled, lines))
+    return lines
+
+
+def proof_words(theorem: str) -> str:
+    """Where the proof of a guarantee stands: a page of its own, or a row of the paper's page.
+
+    >>> proof_words("lemma:lin"), proof_words("docs/proofs/gaussian.md")
+    ('docs/paper.md (lemma:lin)', 'docs/proofs/gaussian.md')
+    """
+    return theorem if theorem.startswith("docs/") else f"docs/paper.md ({theorem})"
 
 
 def _published_line(statement: Statement) -> str:
@@ -113,11 +133,11 @@ def _read_steps(statement: Statement) -> list[str]:
     steps = []
     if about.reads:
         steps.append(
-            f"Of the records those of {about.reads} were read, by their own time in {about.zone}; who has none there "
-            "counts as holding no records of that time."
+            f"Only records with a time in {about.reads} ({about.zone}) were read; people without any count as "
+            f"holding no records of that time."
         )
     if about.groups:
-        steps.append(f"Everything was counted by {about.grouping}, and noise was drawn for each group by itself.")
+        steps.append(f"Everything was counted by {about.grouping}, and each group got its own noise.")
     return steps
 
 
@@ -134,20 +154,21 @@ def _about_lines(statement: Statement) -> list[str]:
         )
         lines.append(f"All releases so far together, about {many}: {told}.")
         lines.append(
-            f"What is the same in every {about.unit}, such as a home, is protected by these sums only, and they grow "
-            "with every release."
+            f"Facts that are the same in every {about.unit}, such as a home, are protected by these sums only, which "
+            f"grow with every release."
         )
     if about.pool == "records" and ("," in about.reads or ".." in about.reads):
         worst = statement.worst_case
         lines.append(
-            f"Whether a person has any records in one of these {about.unit}s: ε = {at_most(worst.epsilon)} (at most "
+            f"To learn whether a person has any records in one of these {about.unit}s: ε = {at_most(worst.epsilon)} "
+            f"(at most "
             f"{percent_up(worst.odds)}), because their other records stay."
         )
     if about.groups:
         sizes = ", ".join(f"{row.group} ({row.people:,} people)" for row in about.groups)
         lines.append(
-            f"By {about.grouping}: {sizes}. Groups are public and everybody is in one: each group's numbers use the "
-            "whole promise, because nobody is in two of them. Numbers by several groupings cost the sum."
+            f"By {about.grouping}: {sizes}. Groups are public and each person is in exactly one, so each group's "
+            f"numbers may use the whole promise. The costs of several groupings add up."
         )
     return lines
 
@@ -174,12 +195,12 @@ def explain(statement: Statement) -> str:
             ]
         ),
         statement.price
-        + " was reserved in the ledger"
+        + " was charged in the ledger"
         + ("" if entry is None else f" (entry {entry.entry}, key {entry.key!r})")
         + (" before anything was published." if reports else " before any noise was drawn."),
         *noise,
-        f"The guarantee, {statement.definition}, follows from {statement.theorem} and depends on public parameters "
-        "only.",
+        f"The guarantee, {statement.definition}, is proved in {proof_words(statement.theorem)} and depends on public "
+        f"parameters only.",
         f"If all data of one person were different: ε = {at_most(statement.worst_case.epsilon)}.",
     ]
     return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))

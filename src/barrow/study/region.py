@@ -75,7 +75,7 @@ def released_shares(statement: Statement, tables: Mapping[str, Rows], space: Spa
     known = kind == "edges" or (kind in ("tree", "levels", "cells") and noise in ("Laplace", "Gaussian"))
     if not known or told.model != "central":
         raise ParameterError(
-            "The release is no central histogram along edges, along a tree, on levels or of cells.",
+            "The release is not a central histogram by edges, tree, levels or cells.",
             allowed="a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'",
             fix="mechanism = 'edges' in the question of another release",
         )
@@ -111,7 +111,7 @@ def _released(
 
 def _another() -> ParameterError:
     return ParameterError(
-        "The space is not the one that the values were released on.",
+        "The space differs from the space of the release.",
         allowed="the study of the release, unchanged",
         fix="--study with the study file that the release was made from",
     )

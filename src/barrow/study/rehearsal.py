@@ -56,7 +56,7 @@ def rehearse(renderers: Iterable[Renderer], folder: Path | None = None) -> None:
         statement_text(statement)
     except Exception as error:
         raise ParameterError(
-            f"Results cannot be written here: {type(error).__name__}: {error}. Nothing was paid or drawn.",
+            f"Results cannot be written here: {type(error).__name__}: {error}. Nothing was spent.",
             allowed="a machine on which tables, statement and report can be written",
             fix="repair it (pip install --force-reinstall barrow brings missing parts back), then run the same command",
         ) from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import structs
@@ -28,6 +28,7 @@ from barrow.questions.prices import charges, price_words
 from barrow.questions.question import asked_of
 from barrow.questions.releasing import (
     drawn_by_curator,
+    error_after,
     held_by_each,
     most_rows,
     on_map,
@@ -45,8 +46,18 @@ from barrow.study.parts import CellReader, PartsDraw, ReleaseParts, Series, tota
 from barrow.study.prose import statement_text
 from barrow.study.rehearsal import Renderer, rehearse
 from barrow.study.result import Release
-from barrow.study.statement import approved_by, make_statement, parse_statement, statement_digest, write_statement
+from barrow.study.statement import (
+    approved_by,
+    make_statement,
+    parse_statement,
+    short_spec,
+    statement_digest,
+    write_statement,
+)
 from barrow.study.study import Study
+
+if TYPE_CHECKING:
+    from barrow.planning.after import OwnError
 
 STAGES = ("validate", "read", "reserve", "draw", "stage", "commit", "publish")
 _OUTSIDE = (OSError, MemoryError, LedgerError)
@@ -126,6 +137,7 @@ class CollectedReports:
         conditions: What the guarantee rests on beside mathematics: who must not work together with whom.
         tables: The values; by default what the plan makes of ``output``.
         summary: The values in a few lines; by default the plan's.
+        own: How far off they are by themselves; by default what the plan makes of ``output``.
     """
 
     plan: Answer
@@ -134,6 +146,7 @@ class CollectedReports:
     conditions: tuple[str, ...]
     tables: Mapping[str, list[dict[str, Any]]] | None = None
     summary: Sequence[str] | None = None
+    own: OwnError | None = None
 
 
 def release_collected(
@@ -159,6 +172,13 @@ def release_collected(
     """
     stages("validate")
     plan, state = reports.plan, open_ledger(study, ledger)
+    if state.governed:
+        raise ParameterError(
+            "Results of collected reports are not released from a ledger with approvers: they sign a release before it "
+            "is made, and which reports are in it is known only when they have come.",
+            allowed="a ledger without approvers for what people report themselves; each of them agreed to their report",
+            fix="a data set's name and a ledger of its own: barrow ledger init reports.ledger --study study.toml",
+        )
     _check_ledger(state, study)
     _check_place(study, state, out, key)
     parameters = {**parameters_of(study, plan), "data": dict(reports.named)}
@@ -178,7 +198,7 @@ def _run(job: _Job, renderers: Sequence[Renderer], stages: Callable[[str], None]
         named = job.study if job.study.dataset is not None else job.study.replace(dataset=job.ledger.budget.dataset)
         job.ledger.check_study(named, spaces=[SpaceRef.of(job.plan.terms.space, number=job.plan.terms.number)])
         if not job.ledger.governed:
-            job.ledger.check(**job.paid)
+            job.ledger.check(**job.paid, parameters=job.parameters)
         else:
             label = job.plan.question.label
             job.ledger.check_approved(job.ledger.proposed(**job.paid, parameters=job.parameters, question=label))
@@ -292,7 +312,10 @@ def _statistics(job: _Job) -> dict[str | None, Statistics]:
     parts = job.parts
     if parts is None or parts.about.whole or job.reader is None or job.engine is None:
         return {None: job.plan.statistics(_counted(job))}
-    return parts.statistics(job.reader.cells(job.engine, parts.plan.terms.space))
+    space = parts.plan.terms.space
+    if job.plan.question.traits.whole_people:
+        return parts.statistics_of_people(job.reader.people(job.engine, space))
+    return parts.statistics(job.reader.cells(job.engine, space))
 
 
 def _counted(job: _Job) -> Counts | ItemSums:
@@ -323,7 +346,8 @@ def _draw(
     stages("draw")
     reservation.take()
     result = _noisy(job, statistics)
-    files = value_files(result.tables, mapped=on_map(plan), folder=job.stage.folder)
+    cells = None if short_spec(plan.terms.space) is None else plan.terms.space  # so that a verifier can draw them, too
+    files = value_files(result.tables, mapped=on_map(plan), space=cells, folder=job.stage.folder)
     if on_map(plan):
         files |= cells_file(result.tables["values"], plan.terms.space, job.stage.folder)
     place = study.ledger if study.ledger is not None or job.ledger.file is None else str(job.ledger.file)
@@ -372,9 +396,10 @@ def _noisy(job: _Job, statistics: Mapping[str | None, Statistics] | None) -> Par
     """What is released of every group: the values with noise, in lines and tables."""
     reports, parts = job.reports, job.parts
     if reports is not None:
-        tables = job.plan.tables(reports.output) if reports.tables is None else dict(reports.tables)
-        lines = summary(job.plan, reports.output) if reports.summary is None else reports.summary
-        return PartsDraw(tables, lines)
+        if reports.tables is not None and reports.summary is not None:
+            return PartsDraw(dict(reports.tables), reports.summary, reports.own)
+        drawn = reports.output
+        return PartsDraw(job.plan.tables(drawn), summary(job.plan, drawn), error_after(job.plan, drawn))
     if parts is None or statistics is None:
         raise ParameterError("Nothing was read.", allowed="a study with records", fix="data=bw.read(…)")
     sample = parts.draw(statistics)
@@ -416,8 +441,8 @@ def _finished(
             break
     else:
         raise LostReleaseError(
-            f"The release {known.key!r} was paid for (entry {known.seq} of the ledger), and its files are not where "
-            "they were written, or were changed.",
+            f"The release {known.key!r} was charged (entry {known.seq} of the ledger), but its files were moved or "
+            f"changed.",
             allowed="the folder as it was written, published or hidden beside it",
             fix=f"bring {str(stage.out)!r} back, or release under a new --key, which costs again",
         )
@@ -429,10 +454,10 @@ def _finished(
         folder = stage.publish(place)
     except OSError as error:
         raise LostReleaseError(
-            f"The release {known.key!r} is paid for and written, but {str(stage.out)!r} cannot be made: "
+            f"The release {known.key!r} is charged and written, but {str(stage.out)!r} cannot be made: "
             f"{error.strerror}.",
             allowed="a folder of that name that does not exist yet",
-            fix="make room and run the same command again: it publishes what was drawn, and costs nothing",
+            fix="make room and run the same command again: it publishes the finished release and costs nothing",
         ) from None
     with suppress(ParameterError):  # what cannot be removed now is removed when the release is shown again
         _forget([str(stage.out), *folders], known.key)
@@ -440,12 +465,12 @@ def _finished(
 
 
 def _interrupted(plan: Answer, reservation: Reservation, error: BaseException, given_up: bool) -> LostReleaseError:
-    again = "correct the cause and run the same command again: it goes on without paying again"
+    again = "correct the cause and run the same command again: it finishes and costs nothing more"
     return LostReleaseError(
-        f"The release was paid for ({price_words(plan)}, entry {reservation.seq} of the ledger) and then interrupted: "
-        f"{type(error).__name__}. Nothing was shown to anybody.",
-        allowed="what is spent is never given back, and never spent twice under one key",
-        fix="correct the cause, then release under a new --key, which pays again" if given_up else again,
+        f"The release was paid for ({price_words(plan)}, entry {reservation.seq} of the ledger) and then "
+        f"interrupted: {type(error).__name__}. Nothing was published.",
+        allowed="a spent budget is not refunded; a second run with the same key does not spend again",
+        fix="correct the cause, then release under a new --key, which is charged again" if given_up else again,
     )
 
 
@@ -501,7 +526,7 @@ def open_ledger(study: Study, ledger: Ledger | str | os.PathLike[str] | None) ->
     place = ledger if ledger is not None else study.ledger
     if place is None:
         raise ParameterError(
-            "The study names no ledger, and nothing is released that no ledger has recorded.",
+            "The study names no ledger, and every release must be recorded in one.",
             allowed="ledger, a file",
             fix="barrow init … makes study and ledger; in Python Ledger.create('visits.ledger', study)",
         )
@@ -528,7 +553,7 @@ def payment_of(plan: Answer, dataset: str) -> dict[str, Any]:
     return {
         "event": plan.event,
         "guarantee": plan.guarantee,
-        "space": SpaceRef.of(plan.terms.space, plan.terms.records, plan.terms.number),
+        "space": SpaceRef.of(plan.terms.space, plan.terms.records, plan.terms.number, ungrouped=plan.terms.ungrouped),
         "dataset": dataset,
         "users": plan.terms.users,
         "items": held_by_each(plan).items,

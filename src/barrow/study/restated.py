@@ -23,7 +23,7 @@ from barrow.spaces import Space
 from barrow.spaces.covariates import caveat
 from barrow.study.claim import claim_of
 from barrow.study.prose import kind_of
-from barrow.study.statement import make_statement, space_of, worst_case
+from barrow.study.statement import STATEMENT_VERSION, make_statement, space_of, worst_case
 from barrow.study.study import Study
 
 CHECKED = frozenset(
@@ -38,6 +38,8 @@ _FROM_SPACE = (
     "price", "unit", "diameter", "snapping", "protected", "not_hidden", "missing_people", "space",
 )  # fmt: skip
 """What is said again of every plan from its promises and its space, and compared."""
+_WORDS = ("not_hidden", "missing_people", "claim")
+"""Fields in words, which another version of statements says in other words."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +119,8 @@ class _StatedParameters(msgspec.Struct):
     pool: Literal["records", "periods"] = "records"
     weights: list[str] | None = None
     periods: int = 1
+    number: str | None = None
+    ungrouped: bool = False
     squares: list[str] = []
     group: _StatedGroup | None = None
 
@@ -134,10 +138,11 @@ class _StatedSource(msgspec.Struct):
     outside: str | None = None
 
 
-def contradictions(statement: Statement) -> list[str]:
+def contradictions(statement: Statement, *, recorded: bool = False) -> list[str]:
     """The fields that do not follow from what the statement says elsewhere.
 
-    A forged statement may hold anything: what cannot be read is raised as the parsers raise it.
+    A forged statement may hold anything: what cannot be read is raised as the parsers raise it. The words of an earlier
+    version are not compared where a ledger has ``recorded`` this statement.
     """
     told = msgspec.convert(statement.parameters, _StatedParameters)
     event, space = event_from_json(statement.event), space_of(statement)
@@ -156,6 +161,8 @@ def contradictions(statement: Statement) -> list[str]:
         wrong += [] if whole else ["not_covered"]
         wrong += [] if _hidden_follows(statement, space) else ["answer.hidden_groups"]
         wrong += [] if not caveat(space) or caveat(space) in statement.not_covered else ["not_covered"]
+    if recorded and statement.statement < STATEMENT_VERSION:
+        expected = {name: value for name, value in expected.items() if name not in _WORDS}
     wrong += [name for name, value in expected.items() if _text(getattr(statement, name)) != _text(value)]
     wrong += [] if told.data.outside in (None, statement.outside) else ["outside"]
     wrong += [] if _about_follows(statement, told) else ["answer.about"]
@@ -249,7 +256,9 @@ def _plan(statement: Statement, told: _StatedParameters, event: Event, guarantee
         told.records,
         reads,
         told.periods,
+        told.number,
         squares=tuple(exact(square, "a square") for square in told.squares),
+        ungrouped=told.ungrouped,
         parties=None if told.aggregators is None else Aggregation(told.aggregators, told.dishonest, told.planned),
     )
     items = statement.answer.items_per_person if told.samples is None else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from barrow import study
-from barrow.display import Displayed
+from barrow.display import Plotted, paragraphs_html, table_html
 from barrow.errors import ParameterError, optional_library
 from barrow.numerics.places import Places
 from barrow.questions import Answer
@@ -22,7 +21,8 @@ from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Bounds, bounds_of, places_of
 from barrow.spaces import Space
 from barrow.spaces.shapes import cell_places
-from barrow.study.outputs import columns_of, read_tables
+from barrow.study.outputs import columns_of, read_tables, row_polygons, shape_of
+from barrow.study.prose import statement_lines
 from barrow.study.statement import parse_statement, space_of
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ _COLUMNS = ("value", "share", "count", "report")
 
 
 @dataclass(frozen=True, eq=False)
-class Release(Displayed):
+class Release(Plotted):
     """A release: everything in it may be published.
 
     Args:
@@ -171,7 +171,7 @@ class Release(Displayed):
         return self.folder / "report.html"
 
     def intervals(self) -> Bounds:
-        """Intervals of the values, and the regions that stand out of the noise, as the tables hold them."""
+        """Intervals of the values, and the regions that stand out from the noise, as the tables hold them."""
         return bounds_of(self.statement.answer, self.tables)
 
     def to_pandas(self) -> Any:
@@ -203,37 +203,16 @@ class Release(Displayed):
         return "\n".join([self.text.partition("\n\n")[0], "", *self.summary])  # the claim in full is in statement.txt
 
     def _repr_html_(self) -> str:
-        shown = self.rows()[:20]
-        head = "".join(f"<th align=left>{html.escape(name)}</th>" for name in shown[0])
-        body = "".join("<tr>" + "".join(_cell(value) for value in row.values()) + "</tr>" for row in shown)
-        more = "" if len(self.rows()) <= 20 else f"<p>… and {len(self.rows()) - 20:,} more</p>"
-        words = "".join(f"<p>{html.escape(text)}</p>" for text in _paragraphs(self.text))
-        return f"{words}<table><tr>{head}</tr>{body}</table>{more}"
-
-
-def _cell(value: object) -> str:
-    """A cell of a table in a notebook: numbers at the right, in a few digits; their exact values are in the rows."""
-    if isinstance(value, float):
-        return f"<td align=right>{value:.4g}</td>"
-    side = "right" if isinstance(value, int) and not isinstance(value, bool) else "left"
-    return f"<td align={side}>{'' if value is None else html.escape(str(value))}</td>"
-
-
-def _paragraphs(text: str) -> list[str]:
-    """Paragraphs of a statement in words: its lines end where a screen does, not where a sentence does."""
-    results: list[str] = []
-    for line in filter(None, text.splitlines()):
-        if results and (line.startswith("  ") or not results[-1].endswith((".", ";", ":"))):
-            results[-1] += f" {line.strip()}"
-        else:
-            results.append(line.strip())
-    return results
+        rows = self.rows()
+        more = f"<p>… and {len(rows) - 20:,} more</p>" if len(rows) > 20 else ""
+        table = table_html(list(rows[0]), [list(row.values()) for row in rows[:20]])
+        return f"{paragraphs_html(statement_lines(self.statement))}{table}{more}"
 
 
 def features(rows: Rows, space: Space | None) -> dict[str, Any]:
     """GeoJSON of rows that are places: a polygon for each cell, or a point where cells are not known.
 
-    Flows between places are lines, one for each that stands out of the noise.
+    Flows between places are lines, one for each that stands out from the noise.
     """
     lines = None if space is None else _lines(rows, space.records_space)
     if lines is not None:
@@ -244,17 +223,21 @@ def features(rows: Rows, space: Space | None) -> dict[str, Any]:
             allowed="a release on cells or hexagons of the Earth",
             fix="to_pandas() for the values as a frame",
         )
-    where = None if space is None else space.records_space
-    shapes = None if where is None else cell_places(where)
-    if shapes is None or len(shapes) != len(rows):
-        shapes = places_of(rows, None if where is None else getattr(where, "box", None))
+    shapes = _around(rows) if space is None else row_polygons(rows, space)
     return {
         "type": "FeatureCollection",
         "features": [
-            {"type": "Feature", "id": i, "properties": dict(row), "geometry": _geometry(shapes.corners, row, i)}
-            for i, row in enumerate(rows)
+            {"type": "Feature", "id": i, "properties": dict(row), "geometry": shape_of(shape, row)}
+            for i, (row, shape) in enumerate(zip(rows, shapes, strict=True))
         ],
     }
+
+
+def _around(rows: Rows) -> list[Any]:
+    """Cells about places of which nothing else is known."""
+    known = all(row["lat"] is not None for row in rows)
+    corners = places_of(rows).corners if known else None
+    return [None] * len(rows) if corners is None else list(corners)
 
 
 def _lines(rows: Rows, space: Space) -> list[dict[str, Any]] | None:
@@ -274,13 +257,3 @@ def _lines(rows: Rows, space: Space) -> list[dict[str, Any]] | None:
         line = {"type": "LineString", "coordinates": points}
         results.append({"type": "Feature", "id": i, "properties": dict(row), "geometry": line})
     return results
-
-
-def _geometry(corners: Any, row: Mapping[str, Any], i: int) -> dict[str, Any]:
-    if corners is None:
-        return {"type": "Point", "coordinates": [row["lon"], row["lat"]]}
-    ring = [[lon, lat] for lat, lon in corners[i].tolist()]
-    points = [p for k, p in enumerate(ring) if k == 0 or p != ring[k - 1]]
-    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(points, [*points[1:], points[0]], strict=True))
-    points = points if area > 0 else points[::-1]  # outer rings turn to the left
-    return {"type": "Polygon", "coordinates": [[*points, points[0]]]}

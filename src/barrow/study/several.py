@@ -96,7 +96,7 @@ def one_of(abouts: Sequence[About]) -> About:
     if len(abouts) == 1:
         return abouts[0]
     raise ParameterError(
-        f"These are {len(abouts)} releases.",
+        f"This asks for {len(abouts)} releases at once.",
         allowed="a list for several releases in one call; pool='records' or 'periods' makes one of several periods",
         fix='period=["2026-01..2026-03"], or by=["region", "all"]: a list gives one release for each',
     )

@@ -14,6 +14,7 @@ from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Ledger, fingerprint_of
 from barrow.numerics import digest_of, float_up
+from barrow.numerics.exact import near
 from barrow.planning.notes import Severity, texts
 from barrow.promises import Guarantee, Window, describe_change, odds_upper
 from barrow.questions import Answer
@@ -40,7 +41,7 @@ from barrow.study.study import Study
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
 
-STATEMENT_VERSION = 2
+STATEMENT_VERSION = 3
 """Grows with every change of fields or words; statements of every version stay readable."""
 _SINCE_2 = ("claim", "publication")
 _LONGEST_SPACE = 20_000
@@ -116,13 +117,13 @@ def make_statement(
         ledger=entry,
         parameters={} if parameters is None else parameters,
         space_digest=space.digest,
-        space=_small(space),
+        space=short_spec(space),
         publication=published if published.date else structs.replace(published, date=date),
     )
     return structs.replace(statement, claim=claim_of(statement))
 
 
-def _small(space: Space) -> Json | None:
+def short_spec(space: Space) -> Json | None:
     """What makes the space again, where that is short: a folder of results can then be drawn by itself."""
     spec: Json = space.to_spec()
     return spec if len(json.dumps(spec, default=str)) <= _LONGEST_SPACE else None
@@ -202,7 +203,7 @@ def parse_statement(content: bytes, what: str = "This") -> Statement:
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: This is a statement of version 7. It was not checked.
-      allowed: versions 1 to 2, which this barrow reads
+      allowed: versions 1 to 3, which this barrow reads
       fix:     use the barrow that wrote it
     """
     try:
@@ -236,7 +237,8 @@ def _not_hidden(plan: Answer) -> list[str]:
     return [
         *([] if reads is None else [f"that it is about records of {window_words(reads)}"]),
         f"that the data are about {plan.terms.users:,} people",
-        f"the space: {space.kind}, {space.items:,} items, largest distance {space.diameter:,.6g} {space.unit}".rstrip(),
+        f"the space: {space.kind}, {space.items:,} items, "
+        f"largest distance {near(space.diameter, space.unit, digits=4)}",
         *([] if held.items is None else [f"that each person holds exactly {held.items:,} items"]),
         *([] if held.samples is None else [f"that {held.samples:,} items were drawn from each person"]),
         "the question, the noise and their parameters",
@@ -248,15 +250,15 @@ def window_words(window: Window) -> str:
 
     >>> from barrow.promises.periods import Period
     >>> window_words(Window((Period.parse("2026-10"), Period.parse("2026-11")), "periods"))
-    '2026-10..2026-11, each month counting alike'
+    '2026-10..2026-11, all months with equal weight'
     """
     unit = window.periods[0].unit
     if len(window.periods) == 1:
         return window.text
     if window.pool == "records":
-        return f"{window.text} together, each record of a person counting alike"
+        return f"{window.text} together, all records of a person with equal weight"
     if window.weights is None:
-        return f"{window.text}, each {unit} counting alike"
+        return f"{window.text}, all {unit}s with equal weight"
     return f"{window.text}, the {unit}s counting {', '.join(map(str, window.weights))}"
 
 
@@ -266,11 +268,9 @@ def _not_covered(study: Study, plan: Answer) -> list[str]:
     source = None if study.data is None else study.data.source
     if source is not None and source.consequence:
         results.append(source.consequence)
+    unit = None if plan.terms.reads is None else plan.terms.reads.periods[0].unit
     if study.data is not None and study.data.number is not None:
-        results.append(study.data.number.caveat(plan.terms.space))
-    if (reads := plan.terms.reads) is not None:
-        unit = reads.periods[0].unit
-        results.append(
-            f"records are taken to stay in their {unit}: one that had been in another {unit} changes both of them"
-        )
+        results.append(study.data.number.caveat(plan.terms.space, unit))
+    if unit is not None:
+        results.append(f"records are assumed to stay in their {unit}: a record moved to another {unit} changes both")
     return [*results, *texts(notes_of(plan), Severity.UNPROVED, Severity.LIMIT)]

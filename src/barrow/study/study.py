@@ -52,7 +52,7 @@ from barrow.study.arguments import (
 )
 from barrow.study.bars import bars
 from barrow.study.data import Data
-from barrow.study.hidden import check_asked, check_hidden, hidden_groups
+from barrow.study.hidden import check_asked, check_hidden, hidden_groups, reads_groups
 from barrow.study.per_person import TIMED
 from barrow.study.publication import publication_of
 
@@ -216,8 +216,10 @@ class Study(Displayed):
 
     @property
     def calendar(self) -> Calendar | None:
-        """How the time of the records is divided; None where they are one pile, or where times become one number."""
-        return None if self.data is None or self.data.per_person in TIMED else self.data.calendar
+        """How time is divided; None for one pile, as where times become a number and no promise is about periods."""
+        timed = self.data is not None and self.data.per_person in TIMED
+        scoped = any(promise.scope is not None for promise in self.promises)
+        return None if self.data is None or (timed and not scoped) else self.data.calendar
 
     @property
     def folder(self) -> str | None:
@@ -251,7 +253,7 @@ class Study(Displayed):
         if given > 1 or (given == 1 and open_ones):
             raise ParameterError(
                 f"The fractions of the questions add up to {exact_text(given)}"
-                + (" and leave nothing to the others." if given == 1 else "."),
+                + (" which leaves nothing for the other questions." if given == 1 else "."),
                 allowed="at most 1 in all; questions without a fraction share the rest",
                 fix=f"fraction = {exact_text(Fraction(1, max(len(self.questions), 1)))!r} for each",
             )
@@ -264,7 +266,7 @@ class Study(Displayed):
             if len(self.questions) == 1:
                 return self.questions[0]
             raise ParameterError(
-                "The study asks no question." if not self.questions else "The study asks several questions.",
+                "The study has no question." if not self.questions else "The study has several questions.",
                 allowed=", ".join(q.label for q in self.questions) or "a [[question]] table",
                 fix=self.questions[0].label if self.questions else "--question mean, or [[question]] in the study",
             )
@@ -298,7 +300,8 @@ class Study(Displayed):
         hold = text or question.missing[0]
         if hold not in question.missing:
             raise ParameterError(
-                f"missing is {hold!r}, and the question {question.label!r} cannot tell people without records apart.",
+                f"missing is {hold!r}, and the question {question.label!r} cannot treat people without records "
+                f"separately.",
                 allowed=", ".join(map(repr, question.missing)),
                 fix=f"missing = {question.missing[0]!r}, or leave it out: then each question takes what suits it",
             )
@@ -337,7 +340,7 @@ class Study(Displayed):
         terms = Terms(
             self.space_of(question), people or self.users or 1, self.promises, self.alpha_given,
             self.delta * share / lasts, share, self.model, self.honest_fraction, self.record_map, reads, periods,
-            number=self.number, parties=self.parties,
+            number=self.number, parties=self.parties, ungrouped=not reads_groups(self, by),
         )  # fmt: skip
         return in_quadrature(terms, self.delta) if self.composition == "quadrature" else terms
 
@@ -388,8 +391,6 @@ class Study(Displayed):
         weights: str | Sequence[Exact] | None = None,
     ) -> list[list[About]]:
         """What releases of a question are about: for each of its groupings, one for each window of periods."""
-        if period is not None and self.data is not None and self.data.number is not None and self.data.number.timed:
-            raise self.data.number.refused("it is made of the records of all periods")
         text = period if period is None or isinstance(period, str) else ",".join(period)
         windows = asked_windows(text, self.calendar, pool=pool, weights=weights)
         groupings = [grouping_named(self.groups, name) for name in question.by] or [None]
@@ -498,7 +499,7 @@ class Study(Displayed):
 
         if self.users is None or self.dataset is None:
             raise ParameterError(
-                "A ledger is about a named data set and a number of people, and the study does not say both.",
+                "A ledger needs the name of the data set and the number of people, and the study lacks one of them.",
                 allowed="dataset and users",
                 fix='dataset = "visits"\nusers = 100000',
             )

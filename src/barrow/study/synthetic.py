@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from barrow.errors import ParameterError, optional_library
+from barrow.errors import ParameterError, one_of, optional_library
 from barrow.noise import RandomSource, system_source
 from barrow.numerics import whole
 from barrow.numerics.exact import near
@@ -118,8 +118,7 @@ def sample_records(
         source: Where the draws come from; the system's entropy by default.
     """
     count = whole(rows, "rows", most=MOST_ROWS, fix="rows=1000")
-    if within not in ("uniform", "centre"):
-        raise ParameterError(f"within is {within!r}.", allowed="'uniform' or 'centre'", fix="within='uniform'")
+    one_of(within, "within", ("uniform", "centre"))
     place, shares = _shares(release, space)
     origin = system_source() if source is None else source
     words = (origin.words(count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
@@ -150,7 +149,7 @@ def _shares(release: Release, space: Space | None) -> tuple[Space, Floats]:
     alike = (place, place.records_space, with_no_records(place))
     if release.statement.space_digest not in {one.digest for one in alike}:
         raise ParameterError(
-            "The space is not the one that the values were released on.",
+            "The space differs from the space of the release.",
             allowed="the study of the release, unchanged",
             fix="--study with the study file that the release was made from",
         )
@@ -214,6 +213,6 @@ def _text(release: Release, rows: int, distance: float, space: Space) -> str:
             f"function that changes by at most L per {space.unit or 'unit of distance'} is therefore off by about L "
             f"times both distances{total}, or less.",
             "What is lost: which records belong to one person, how many records a person has, and anything else that "
-            "the release did not hold. Numbers of rows say nothing about numbers of people.",
+            "was not released. The number of rows says nothing about the number of people.",
         ]
     )

@@ -28,7 +28,14 @@ from barrow.registry import PluginError
 from barrow.study.folders import ReleaseFolder, read_regular
 from barrow.study.prose import kind_of, statement_text
 from barrow.study.restated import contradictions, owner_only
-from barrow.study.statement import approved_by, parse_statement, space_of, statement_digest, write_statement
+from barrow.study.statement import (
+    STATEMENT_VERSION,
+    approved_by,
+    parse_statement,
+    space_of,
+    statement_digest,
+    write_statement,
+)
 
 _LARGEST = 2**26
 _FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
@@ -96,7 +103,7 @@ def verify(
     """
     if ledger is None and not (head is None and anchor is None):
         raise ParameterError(
-            "A head is compared with a ledger, and none is named.",
+            "A head is given, but no ledger to compare it with.",
             allowed="head or anchor together with ledger; signer without one",
             fix="--ledger visits.ledger, or leave --head and --anchor out",
         )
@@ -107,12 +114,13 @@ def verify(
     result, state = ReleaseFolder(place, statement), None if ledger is None else _opened(ledger)
     paid = [] if state is None else [_paid(result, statement, state, head, anchor)]
     published = _published(result, state if any(check.holds for check in paid) else None, wanted)
+    by_ledger = any(check.holds for check in paid)
     checks = [
         *_files(result),
         _agree(result),
         Check("statement.json", *_whole(result, statement)),
-        Check("statement.txt", *_words(result, statement, by_ledger=any(check.holds for check in paid))),
-        Check("numbers", *_numbers(statement)),
+        Check("statement.txt", *_words(result, statement, by_ledger=by_ledger)),
+        Check("numbers", *_numbers(statement, by_ledger=by_ledger)),
         *paid,
         *published,
     ]
@@ -156,6 +164,8 @@ def _whole(folder: ReleaseFolder, statement: Statement) -> tuple[bool, str]:
 def _words(folder: ReleaseFolder, statement: Statement, *, by_ledger: bool) -> tuple[bool, str]:
     if by_ledger:
         return True, "as the ledger recorded it"
+    if statement.statement < STATEMENT_VERSION:
+        return False, f"has the words of version {statement.statement}, which only the ledger confirms: type --ledger"
     try:
         same = folder.files["statement.txt"].decode() == statement_text(statement) + "\n"
     except _FORGED:
@@ -163,13 +173,13 @@ def _words(folder: ReleaseFolder, statement: Statement, *, by_ledger: bool) -> t
     return same, "says what statement.json says" if same else "differs from statement.json"
 
 
-def _numbers(statement: Statement) -> tuple[bool, str]:
+def _numbers(statement: Statement, *, by_ledger: bool) -> tuple[bool, str]:
     """The guarantee follows from the event, and what is promised from the guarantee, the parameters and the space."""
     try:
-        wrong = contradictions(statement)
+        wrong = contradictions(statement, recorded=by_ledger)
     except _FORGED:
         wrong = ["some of them"]
-    return not wrong, f"do not follow: {', '.join(wrong)}" if wrong else "follow from what was drawn"
+    return not wrong, f"do not follow: {', '.join(wrong)}" if wrong else "follow from the mechanism and its parameters"
 
 
 def _opened(ledger: Ledger | str | os.PathLike[str]) -> Ledger:
@@ -213,14 +223,14 @@ def _recorded(
 ) -> tuple[bool, str]:
     paid = records[commit.data["reserve"] - 1]
     if commit.data["outputs"] != folder.digests.outputs:
-        return False, "recorded other values than these files hold"
+        return False, "recorded other values than those in these files"
     if any(paid.data[name] != getattr(statement, name) for name in ("parameters", "guarantee", "event")):
-        return False, "was charged for something else than the statement says"
+        return False, "was charged for another release than the statement describes"
     entry = statement.ledger
     if entry is None or (entry.entry, entry.key) != (paid.seq, paid.data["key"]):
         return False, "has it under another entry"
     if entry.approved != approved_by(ledger, paid.seq):
-        return False, "holds the approval of others than the statement names"
+        return False, "has approvals by other people than the statement names"
     names = ", ".join(row.by for row in entry.approved)
     signed = f", approved by {names}, whose signatures hold" if names else ""
     return True, f"entry {paid.seq} paid for these values and this statement{signed}"
@@ -230,7 +240,9 @@ def _published(folder: ReleaseFolder, ledger: Ledger | None, wanted: str | None)
     """What a signed head in the folder says."""
     content = folder.files.get(HEAD)
     if content is None:
-        return [] if wanted is None else [Check("head", False, f"no {HEAD} is in the folder, so nobody signed for it")]
+        return (
+            [] if wanted is None else [Check("head", False, f"the folder has no {HEAD}, so the release is not signed")]
+        )
     try:
         signed = PublishedHead.parse(content)
     except ParameterError as error:
@@ -257,6 +269,7 @@ def _unconfirmed(statement: Statement, published: Sequence[Check]) -> Check:
     return Check(
         "ledger",
         None,
-        f"not checked. Only its owner can confirm that these values were drawn and paid for, and what the statement "
+        f"not checked. Only the ledger's owner can confirm that these values were drawn and charged, and what the "
+        f"statement "
         f"says about {', '.join(open_to_doubt)}.{where} Type --ledger, or {unknown}",
     )

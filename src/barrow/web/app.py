@@ -225,7 +225,7 @@ class Designer:
         with at("release"):
             if str(body.get("typed", "")).strip() != named.strip():
                 raise ParameterError(
-                    "What was typed is not the name of the data set.",
+                    "The typed name is not the name of the data set.",
                     allowed=named,
                     fix=f"type {named}, or do not release",
                 )
@@ -311,7 +311,7 @@ def _api(answer: Callable[[Body], Awaitable[Any]]) -> Callable[[Request], Awaita
         except BarrowError as error:
             return JSONResponse({"where": "page", **error.to_json()}, status_code=422)
         except (ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-            problem = f"This cannot be worked out ({type(error).__name__})."
+            problem = f"This cannot be computed ({type(error).__name__})."
             return JSONResponse({"where": "page", "problem": problem, "fix": "undo the last change"}, status_code=422)
 
     return handle

@@ -18,7 +18,7 @@ def _field(name: str, label: str, kind: str, about: str, **more: Any) -> Field:
     return {"name": name, "label": label, "kind": kind, "about": about, **more}
 
 
-_STEP = "Records are moved to the middle of their cell; a finer grid costs less of α and more time."
+_STEP = "Records are moved to the middle of their cell; a finer grid leaves more of α and takes more time."
 SPACES: list[dict[str, Any]] = [
     {
         "id": "earth",
@@ -115,11 +115,12 @@ _ITEMS = (
 )
 QUESTIONS: list[dict[str, Any]] = [
     {"kind": "density", "name": "A smooth map", "about": "The share of people near each place.",
-     "fields": [_field("bandwidth", "Smoothed over", "distance", "How far apart the places are; more hides more noise.",
+     "fields": [_field("bandwidth", "Smoothed over", "distance", "How far apart the places are; a larger distance "
+     "means less noise.",
                        value="400 km", required=True)]},
     {"kind": "histogram", "name": "A histogram", "about": "The share of people in each cell, decoded from noisy sums.",
      "fields": [
-         _field("decode", "Decoder", "choice", "auto errs least on average; nearest has a proven bound.",
+         _field("decode", "Decoder", "choice", "auto has the least error on average; nearest has a proven bound.",
                 choices=["auto", "nearest"], value="auto"),
          _field("items", "Items of each person", "whole", "Only where everybody holds the same public number."),
      ]},

@@ -38,11 +38,20 @@ class Cancelled(BaseException):
 
 
 class Child:
-    """One release that can be called off until it is paid for."""
+    """Releases one after the other, of which each can be called off until it is paid for."""
 
     def __init__(self, say: Any) -> None:
         self._say, self._lock = say, threading.Lock()
         self._paid = self._off = False
+        self._more = False
+
+    def begin(self, name: str, number: int, of: int) -> None:
+        """The next release of several, which is not paid for yet."""
+        with self._lock:
+            if self._off:
+                raise Cancelled
+            self._paid, self._more = False, number < of
+            self._say({"event": "part", "name": name, "number": number, "of": of})
 
     def stage(self, name: str) -> None:
         """A stage begins; the first that pays is the last that can be called off."""
@@ -53,12 +62,12 @@ class Child:
             self._say({"event": "stage", "stage": name})
 
     def cancel(self, interrupt: Any) -> None:
-        """Call the release off, or say that it is too late."""
+        """Call the release off, and those after it; or only these where it is paid for, or say that it is too late."""
         with self._lock:
+            self._off = self._off or not self._paid or self._more
             if self._paid:
-                self._say({"event": "late"})
+                self._say({"event": "after" if self._more else "late"})
                 return
-            self._off = True
             self._say({"event": "cancelling"})
             interrupt()
 
@@ -85,20 +94,30 @@ def released(file: Path, label: str, period: str | None, child: Child) -> dict[s
         raise BarrowError("The study names no ledger.", fix="save the study once more")
     child.stage("validate")
     Ledger.join(ledger, study)
-    results = []
-    for abouts in study.abouts(question, period if study.calendar is not None else None):
-        series = Series(study, question, abouts)
-        for about in abouts:
+    results: list[Release] = []
+    listed = study.abouts(question, period if study.calendar is not None else None)
+    wanted = [
+        (series, about) for series in (Series(study, question, each) for each in listed) for about in series.abouts
+    ]
+    names = [" ".join(word for word in (_period_of(about), _group_of(about)) if word) for _, about in wanted]
+    try:
+        for number, (series, about) in enumerate(wanted, start=1):
+            if len(wanted) > 1:
+                child.begin(names[number - 1], number, len(wanted))
             place = release_folder(question, about) if study.calendar is not None else _place(study, question, about)
             results.append(
                 run_release(
                     study, question, ledger=ledger, out=place, stages=child.stage, about=about, series=series
                 )
             )  # fmt: skip
+    except (Cancelled, KeyboardInterrupt):
+        if not results:
+            raise
     last = results[-1]
     report = last.folder / "report.html"
     return {
         "folder": ", ".join(str(result.folder) for result in results),
+        "left": names[len(results) :],
         "files": sorted(path.name for path in last.folder.iterdir()),
         "summary": [line for result in results for line in result.summary],
         "statement": last.text,
@@ -106,6 +125,14 @@ def released(file: Path, label: str, period: str | None, child: Child) -> dict[s
         "report": str(report.resolve()) if report.is_file() else None,
         "figure": _figure(results, _earlier(question, results) if study.calendar is not None else []),
     }
+
+
+def _period_of(about: About) -> str:
+    return "" if about.window is None else about.window.text
+
+
+def _group_of(about: About) -> str:
+    return "" if about.grouping is None else f"by {about.grouping.name}"
 
 
 def _earlier(question: Question, results: Sequence[Release]) -> list[Release]:

@@ -128,9 +128,9 @@ class Design:
         worst = guess(plan.worst_epsilon, float(plan.guarantee.definition.delta_at(1)))
         seen, guessed = self.pictured.standing_out, estimate(plan).guess
         if seen is not None:
-            last = {"value": f"{about}{seen[0]:,} of {seen[1]:,}", "label": "places stand out of the noise"}
+            last = {"value": f"{about}{seen[0]:,} of {seen[1]:,}", "label": "places stand out from the noise"}
         elif guessed:
-            last = {"value": f"{about}{at_most(guessed, unit)}", "label": "is what a guess without data errs by"}
+            last = {"value": f"{about}{at_most(guessed, unit)}", "label": "would be the error without any data"}
         else:
             last = {"value": f"{about}{self.spent}", "label": "of the promises is spent by this question"}
         return {

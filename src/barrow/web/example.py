@@ -8,24 +8,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, singledispatch
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from barrow.noise import Center
-from barrow.noise.source import SeededSource
 from barrow.planning import reference_distribution
 from barrow.questions import Answer
 from barrow.questions.answer import Sample
 from barrow.questions.cache import Cache
 from barrow.questions.estimates import estimate
-from barrow.questions.frequency import FrequencyAnswer
-from barrow.questions.histogram_answer import HistogramAnswer
-from barrow.questions.linear import LinearAnswer
-from barrow.questions.releasing import on_map, places_of
-from barrow.questions.shaped import StrategyAnswer
-from barrow.questions.subsets import SubsetsAnswer
+from barrow.questions.releasing import on_map, places_of, simulated
 from barrow.render import figures as fig
 from barrow.render.figures.cities import cities, place_name
 from barrow.render.item_figures import item_figure
@@ -40,7 +33,6 @@ _MOST_LABELS = 60
 _OTHERS, _MOST_SPREAD = 39, 2000
 """One more draw lies between the least and the most of 39 with probability 38/40."""
 _PEOPLE: Cache[tuple[Floats, str]] = Cache(8)
-_NOISE: Cache[Floats] = Cache(12)
 
 
 def population(space: Space) -> tuple[Floats, str]:
@@ -65,49 +57,6 @@ def _population(space: Space) -> tuple[Floats, str]:
             # Some live in the country: a little everywhere.
             return 0.9 * weights / weights.sum() + 0.1 / space.items, "people of large cities"
     return reference_distribution(space, "auto"), "made-up people"
-
-
-@singledispatch
-def simulated(plan: Answer, people: Floats, seed: int) -> Floats:
-    """What would be released of public shares of the items, with simulated noise; for pictures only."""
-    return people
-
-
-@simulated.register(LinearAnswer)
-def _(plan: LinearAnswer, people: Floats, seed: int) -> Floats:
-    """The values with noise: of scale 1 it is drawn once for each kind and number of outputs."""
-    noise, query = plan.noise, plan.query
-
-    def draw() -> Floats:
-        zeros = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
-        return np.asarray(noise.draw(zeros, SeededSource(seed)).values) / float(noise.scale)
-
-    true = np.asarray(query.table.floats().T @ people).ravel() * float(query.step)
-    key = f"{seed} {noise.name} {noise.p} {query.dimension}"
-    return np.asarray(true + _NOISE.get(key, draw) * float(noise.scale))
-
-
-@simulated.register(StrategyAnswer)
-def _(plan: StrategyAnswer, people: Floats, seed: int) -> Floats:
-    """The answers that follow from combinations with noise."""
-    query = plan.strategy.query
-    zeros = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
-    noise = np.asarray(plan.strategy.draw(zeros, SeededSource(seed)).values)
-    true = np.asarray(query.table.floats().T @ people).ravel() * float(query.step)
-    return plan.strategy.read(true + noise)
-
-
-@simulated.register(HistogramAnswer)
-@simulated.register(SubsetsAnswer)
-def _(plan: HistogramAnswer | SubsetsAnswer, people: Floats, seed: int) -> Floats:
-    """A decoded histogram."""
-    return np.asarray(plan.mechanism.simulated(people, SeededSource(seed)))
-
-
-@simulated.register(FrequencyAnswer)
-def _(plan: FrequencyAnswer, people: Floats, seed: int) -> Floats:
-    """A histogram decoded from reports."""
-    return np.asarray(plan.estimator.simulated(people, SeededSource(seed)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +102,7 @@ class Pictured:
 
     @property
     def standing_out(self) -> tuple[int, int] | None:
-        """How many values stand out of the noise, of how many."""
+        """How many values stand out from the noise, of how many."""
         if self.threshold is None:
             return None
         return int((self._placed > self.threshold).sum()), len(self._placed)

@@ -80,7 +80,7 @@ class Guard:
         if not self._from_here(method, path, heads):
             return 403, "Another page may not ask this server."
         if method not in ("GET", "POST") or (method == "POST") != path.startswith("/api/"):
-            return 405, "This is not asked in this way."
+            return 405, "This request has the wrong method."
         if method == "GET":
             return None
         if heads.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
@@ -117,7 +117,9 @@ class Guard:
             await send(message)
 
         heads = _once(scope["headers"])
-        why = (400, "A header is said twice.") if heads is None else self.refused(scope["method"], scope["path"], heads)
+        why = (
+            (400, "A header is given twice.") if heads is None else self.refused(scope["method"], scope["path"], heads)
+        )
         if why is not None:
             await JSONResponse({"problem": why[1]}, status_code=why[0])(scope, receive, guarded)
             return

@@ -13,6 +13,11 @@ from typing import Any
 from barrow.study.release import STAGES
 
 _COLUMNS_SECONDS = 30.0
+_NOTES = {
+    "cancelling": "Stopping …",
+    "after": "The one under way is paid for and will be finished; no other one is begun.",
+    "late": "Too late: the budget is charged, and the release will be finished.",
+}
 
 
 async def started(folder: Path, order: dict[str, Any]) -> asyncio.subprocess.Process:
@@ -45,7 +50,7 @@ def _message(line: bytes) -> dict[str, Any]:
         result = json.loads(line)  # not by msgspec, which refuses lone surrogates: paths may hold one
     except ValueError:
         result = None
-    gone = {"event": "error", "problem": "It ended without a word.", "fix": "run barrow release in a terminal"}
+    gone = {"event": "error", "problem": "It ended without a message.", "fix": "run barrow release in a terminal"}
     return result if isinstance(result, dict) and "event" in result else gone
 
 
@@ -57,19 +62,33 @@ class Job:
     state: str = "running"
     stage: str = "validate"
     seen: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)
+    of: int = 1
+    stopping: bool = False
     told: dict[str, Any] = field(default_factory=dict)
     child: asyncio.subprocess.Process | None = None
 
+    @property
+    def cancels(self) -> str:
+        """What can be called off, on a button; nothing where it is too late."""
+        paid = any(stage not in ("validate", "read") for stage in self.seen)
+        if self.state != "running" or self.stopping or (paid and len(self.parts) in (0, self.of)):
+            return ""
+        if paid:
+            return f"Stop after {self.parts[-1]}, which is paid for"
+        done = self.parts[:-1]
+        return f"Stop: nothing is spent after {done[-1]}" if done else "Cancel: nothing is spent yet"
+
     def to_json(self) -> dict[str, Any]:
         """Plain data for the page."""
-        paid = any(stage not in ("validate", "read") for stage in self.seen)
         told = {key: value for key, value in self.told.items() if key not in ("event", "report")}
         return {
             "question": self.question,
             "state": self.state,
             "stage": self.stage,
             "stages": [{"name": name, "seen": name in self.seen} for name in STAGES],
-            "can_cancel": self.state == "running" and not paid,
+            "cancels": self.cancels,
+            "part": f"{self.parts[-1]}, {len(self.parts)} of {self.of}" if self.parts else "",
             "has_report": self.told.get("report") is not None,
             **told,
         }
@@ -80,10 +99,12 @@ class Job:
         if event == "stage":
             self.stage = str(message["stage"])
             self.seen.append(self.stage)
-        elif event in ("cancelling", "late"):
-            self.told["note"] = (
-                "Stopping …" if event == "cancelling" else "Too late: it is paid for, and will be finished."
-            )
+        elif event == "part":
+            self.parts.append(str(message["name"]))
+            self.of, self.seen = int(message["of"]), []
+        elif event in _NOTES:
+            self.stopping = event != "late"
+            self.told["note"] = _NOTES[event]
         else:
             self.state = {"done": "done", "cancelled": "cancelled"}.get(event, "failed")
             self.told = message
@@ -118,7 +139,7 @@ class Releases:
             job.heard(_message(b""))
 
     async def cancel(self) -> None:
-        """Ask the child to stop; before the payment it does, and nothing is spent."""
+        """Ask the child to stop; before the payment it does, of several releases after the one that is paid for."""
         child = None if self.job is None else self.job.child
         if self.busy and child is not None and child.stdin is not None:
             child.stdin.write(b"cancel\n")

@@ -104,7 +104,7 @@ _PARTS = (
 
 def _promises(rows: Any, space: Space) -> list[Promise]:
     results = []
-    for k, row in enumerate(_tables(rows, "promises", "Nothing is promised.")):
+    for k, row in enumerate(_tables(rows, "promises", "No promise is given.")):
         with at(f"promise-{k}"):
             parts = [row.get(name, "") for name in ("share", "distance", "epsilon")]
             results.append(Promise(*parts, scope=row.get("scope") or None))
@@ -114,7 +114,7 @@ def _promises(rows: Any, space: Space) -> list[Promise]:
 
 def _questions(rows: Any) -> list[Question]:
     questions: list[Question] = []
-    for k, row in enumerate(_tables(rows, "questions", "Nothing is asked.")):
+    for k, row in enumerate(_tables(rows, "questions", "No question is given.")):
         with at(f"question-{k}"):
             questions.append(to_question(row))
             if questions[-1].label in [question.label for question in questions[:-1]]:

@@ -98,7 +98,7 @@ def _bandwidths(request: DesignRequest) -> Rows:
     rows = [_row(size / scale, space.unit, error, space.unit, what, space.items) for size, error in tried]
     size = best_of([(row["at"], row["error"]) for row in rows])
     best = next(row for row in rows if row["at"] == size)
-    about = "" if space is study.space else " Worked out on a coarser grid (≈)."
+    about = "" if space is study.space else " Computed on a coarser grid (≈)."
     off = fig.near(best["error"], space.unit, digits=2)
     words = (
         f"Smoothed over {best['text']} the whole map is off by about {off}, the least of these: wider blurs more, "

@@ -20,16 +20,18 @@ from barrow.collect.sum_task import sum_task, verify_digest
 from barrow.collect.words import card_text
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
+from barrow.spaces import Euclidean
 from barrow.study import Study
 from tests.collect.sums.world import VERIFY
 from tests.collect.world import key, let_in, local_card
 
 SPACE = "clustered(shape=[2, 3], r=0.2)"
+MAP = {"space": Euclidean([0, 0], [2, 3], step=1), "questions": ["histogram(mechanism='edges')"]}
 
 
-def summed_card(*, tokens=False, days=90, now=None, **changes) -> Card:
+def summed_card(*, tokens=False, days=90, now=None, space=SPACE, **changes) -> Card:
     terms = {"alpha": 10, "users": 4, "model": "aggregated", "dataset": "places", "questions": ["histogram"], **changes}
-    study = Study(SPACE, **terms)
+    study = Study(space, **terms)
     parties = [key("aggregator", i) for i in range(study.parties.aggregators)]
     admission = {"issuer": key("issuer")} if tokens else {"front": key("front")}
     keys = {"signer": key("signer"), "aggregators": parties, "verify": verify_digest(VERIFY), **admission}
@@ -109,10 +111,10 @@ def test_a_card_whose_numbers_do_not_follow_is_refused_before_anything_is_drawn(
 
 def test_a_person_opts_in_and_sends_the_same_bytes_ever_after(tmp_path):
     card, memory = summed_card(), tmp_path / "me.json"
-    with pytest.raises(ParameterError, match="has not said that they count on these"):
+    with pytest.raises(ParameterError, match="has not opted in to these"):
         Client(card, memory=memory, limit=50).shares(["0/1"])
     me = Client(card, memory=memory, trust=card.aggregators)
-    with pytest.raises(ParameterError, match="leaves in shares"):
+    with pytest.raises(ParameterError, match="must leave in shares"):
         me.report(["0/1"])
     first = me.shares(["0/1"])
     again = Client(card, memory=memory)
@@ -157,7 +159,7 @@ def test_a_person_who_never_opted_in_to_these_aggregators_is_asked_again(tmp_pat
     first = summed_card()
     Client(first, memory=tmp_path / "me.json", limit=50, trust=first.aggregators).shares(["0/1"])
     other = summed_card(aggregators=3, users=5)
-    with pytest.raises(ParameterError, match="has not said"):
+    with pytest.raises(ParameterError, match="has not opted in"):
         Client(other, memory=tmp_path / "me.json").shares(["0/1"])
     poor = summed_card(users=6)
     with pytest.raises(LedgerError, match="of the person's limit"):
@@ -184,7 +186,7 @@ def test_other_cards_have_no_aggregators_and_other_commands_refuse_these(tmp_pat
         sum_task(local_card())
     assert local_card().aggregators is None
     card = summed_card()
-    with pytest.raises(ParameterError, match="aggregated model, where nobody collects"):
+    with pytest.raises(ParameterError, match="aggregated model, which has no collector"):
         Collector(card, None)
     with pytest.raises(ParameterError, match="of the aggregated model"):
         analyse_reports(card, [], ledger=tmp_path / "x")
@@ -193,15 +195,21 @@ def test_other_cards_have_no_aggregators_and_other_commands_refuse_these(tmp_pat
         Client(old, memory=tmp_path / "me.json", limit=50, trust=old.aggregators).send(["0/1"])
 
 
-def test_from_people_to_a_release(tmp_path):
-    card = summed_card(alpha=4000)
+@pytest.mark.parametrize(
+    ("asked", "places"),
+    [({}, ["0/0", "0/1", "1/2"]), (MAP, [(0.5, 0.5), (0.5, 1.5), (1.5, 2.5)])],
+    ids=["tree", "map"],
+)
+def test_from_people_to_a_release(tmp_path, asked, places):
+    card = summed_card(alpha=4000, **asked)
     task = sum_task(card)
+    assert card.everywhere
     parties = [
         Aggregator(task, i, ShareStore(tmp_path / f"{i}.db", card.digest, i), key("aggregator", i), VERIFY)
         for i in range(2)
     ]
     (tmp_path / "meet").mkdir()
-    for number, place in enumerate(["0/0", "0/0", "0/1", "1/2"]):
+    for number, place in enumerate([places[0], *places]):
         me = Client(card, memory=tmp_path / f"{number}.json", limit=10**5, trust=card.aggregators)
         sealed = me.shares([place])
         for i in range(2):
@@ -215,8 +223,8 @@ def test_from_people_to_a_release(tmp_path):
     ledger = Ledger.create(tmp_path / "places.ledger", card.survey.study)
     release = analyse_sums(card, sums, ledger=ledger, out=tmp_path / "out")
     assert release.statement.people == 4
-    shares = {row["item"]: row["share"] for row in release.tables["values"]}
-    assert [shares[name] for name in ("0/0", "0/1", "1/2")] == pytest.approx([0.5, 0.25, 0.25], abs=0.1)
+    shares = release.values[card.survey.study.space.encode(places)]
+    assert shares.tolist() == pytest.approx([0.5, 0.25, 0.25], abs=0.1)
     assert any("kept to the rules" in text for text in release.statement.conditions)
     again = analyse_sums(card, sums, ledger=ledger, out=tmp_path / "out")
     assert again.values.tolist() == release.values.tolist()

@@ -190,7 +190,7 @@ def test_other_cards_versions_aggregators_and_sizes_are_refused(tmp_path):
     ]  # fmt: skip
     cut = tmp_path / "cut"
     cut.write_bytes(good + good[:-7])
-    with pytest.raises(ParameterError, match="not of whole shares"):
+    with pytest.raises(ParameterError, match="does not hold complete shares"):
         add_files(leader, [cut])
     with pytest.raises(ParameterError, match="cannot be read"):
         add_files(leader, [tmp_path / "nowhere"])
@@ -239,7 +239,7 @@ def test_a_leader_that_lets_one_person_through_is_not_followed(tmp_path):
     add_files(helper, files(tmp_path, 1))
     for party in (leader, helper, leader):
         exchange(party, meet)
-    with pytest.raises(ParameterError, match="1 reports were counted, and this aggregator closes with 100"):
+    with pytest.raises(ParameterError, match="1 reports were counted, but at least 100 are needed"):
         exchange(helper, meet, close=True, leave_out=True)
     assert not helper.store.closed
     assert world.draws == 0
@@ -283,9 +283,9 @@ def test_shares_of_sums_that_do_not_belong_together_are_refused(tmp_path):
     good = json.loads(two.read_text())
     zero = "A" * (len(good["share"]) - 1) + "A"
     for change, words in [
-        ({"share": zero}, "not the one that it was fixed to"),
-        ({"reports": 4}, "counted other reports"),
-        ({"nonces": "sha256:" + "0" * 64}, "counted other reports"),
+        ({"share": zero}, "differs from the one that it committed to"),
+        ({"reports": 4}, "did not count the same reports"),
+        ({"nonces": "sha256:" + "0" * 64}, "did not count the same reports"),
         ({"card": "sha256:" + "0" * 64}, "another card"),
         ({"version": 2}, "another kind or version"),
         ({"aggregator": 2}, "no place"),
@@ -318,7 +318,7 @@ def test_closings_that_do_not_belong_are_refused(tmp_path):
         with pytest.raises(ParameterError, match=words):
             exchange(leader, meet)
     path.write_text(json.dumps({**good, "commitment": "sha256:" + "1" * 64}))
-    with pytest.raises(LedgerError, match="closed in two different ways"):
+    with pytest.raises(LedgerError, match="sent two different closings"):
         exchange(leader, meet)
     with pytest.raises(ParameterError, match="has not closed yet"):
         leader.share([])

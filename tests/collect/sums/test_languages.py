@@ -11,7 +11,7 @@ from barrow.collect.share_messages import SealedReport
 from barrow.collect.share_store import ShareStore
 from barrow.collect.sum_exchange import exchange, read_sums
 from barrow.collect.sum_task import sum_task
-from tests.collect.sums.test_card import summed_card
+from tests.collect.sums.test_card import MAP, summed_card
 from tests.collect.sums.world import VERIFY
 from tests.collect.test_javascript import CLIENT
 from tests.collect.world import key, let_in
@@ -20,11 +20,11 @@ SCRIPT = """
 import { readFileSync, writeFileSync } from "node:fs";
 import { b64 } from "./src/bytes.js";
 import { Client, FileMemory } from "./src/index.js";
-const [, card, memory, out] = process.argv;
+const [, card, memory, out, items] = process.argv;
 const source = readFileSync(card, "utf8");
 const first = await Client.open(source, { memory: new FileMemory(memory), limit: "100" });
 const client = await Client.open(source, { memory: new FileMemory(memory), trust: await first.aggregators() });
-const parts = await client.shares(["0/1", "1/2", "1/2"]);
+const parts = await client.shares(JSON.parse(items));
 const { values } = await client.report();
 const trust = await client.aggregators();
 writeFileSync(out, JSON.stringify({ parts: parts.map(b64), values: values.map(String), trust }));
@@ -32,10 +32,11 @@ writeFileSync(out, JSON.stringify({ parts: parts.map(b64), values: values.map(St
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
-def test_shares_of_the_other_client_are_counted(tmp_path):
-    card = summed_card()
+@pytest.mark.parametrize(("asked", "items"), [({}, ["0/1", "1/2", "1/2"]), (MAP, [1, 5, 5])], ids=["tree", "map"])
+def test_shares_of_the_other_client_are_counted(tmp_path, asked, items):
+    card = summed_card(**asked)
     (tmp_path / "card.json").write_text(card.text)
-    arguments = [tmp_path / "card.json", tmp_path / "me.json", tmp_path / "out.json"]
+    arguments = [tmp_path / "card.json", tmp_path / "me.json", tmp_path / "out.json", json.dumps(items)]
     command = ["node", "--input-type=module", "-e", SCRIPT, *map(str, arguments)]
     run = subprocess.run(command, cwd=CLIENT, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-2000:]
@@ -43,7 +44,7 @@ def test_shares_of_the_other_client_are_counted(tmp_path):
     assert made["trust"] == card.aggregators
     report = SealedReport.from_json(made["parts"])
     task = sum_task(card)
-    task.__dict__["draw_noise"] = lambda: [0] * 8
+    task.__dict__["draw_noise"] = lambda: [0] * len(task.prio3.circuit.most)
     parties = [
         Aggregator(task, i, ShareStore(tmp_path / f"{i}.db", card.digest, i), key("aggregator", i), VERIFY)
         for i in range(2)

@@ -10,7 +10,7 @@ from barrow.collect.admission import attest
 from barrow.collect.aggregator import Aggregator, add_shares
 from barrow.collect.client import SendError
 from barrow.collect.posting import post_bytes
-from barrow.collect.share_messages import SealedReport
+from barrow.collect.share_messages import SealedReport, message_size
 from barrow.collect.share_store import ACCEPTED, ShareStore
 from barrow.collect.sum_service import HELPER_GRACE, HelperService, LeaderService, Wire, Worker
 from barrow.collect.web import HttpRequest, Reply
@@ -145,6 +145,45 @@ def test_too_few_reports_close_nothing_and_more_may_come(tmp_path):
         parties.worker.close()
     assert parties.send([body(world)]) == (200, {"lines": ["accepted"]})
     assert world.draws == 0
+
+
+def test_a_helper_that_waits_for_more_or_is_gone_keeps_the_leader_open(tmp_path):
+    world = World(tmp_path, 3)
+    parties = Parties(world)
+    parties.apps[1] = HelperService(parties.helpers[1], Wire(world.task, VERIFY, 2), fewest=2).app()
+    parties.send([body(world)])
+    with pytest.raises(SendError, match=r"helper2 refused with status 409\. 1 reports were counted"):
+        parties.worker.close(fewest=1)
+    assert not any(party.store.closed for party in (parties.leader, *parties.helpers))
+    parties.send([body(world)])
+
+    def gone(*_):
+        raise SendError("Nobody answers.")
+
+    with pytest.raises(SendError):
+        Worker(parties.leader, ["h0", "h1"], VERIFY, gone).close(fewest=1)
+    assert parties.send([body(world)]) == (200, {"lines": ["accepted"]})
+    assert world.draws == 0
+    assert add_shares(world.task, parties.worker.close(fewest=1)).reports == 3
+
+
+def test_a_helper_that_is_busy_is_asked_again_and_blocks_fit_into_bodies(tmp_path, monkeypatch):
+    monkeypatch.setattr("barrow.collect.sum_service._PAUSE", 0)
+    world = World(tmp_path, 3)
+    parties, turns = Parties(world), []
+    parties.send([body(world) for _ in range(5)])
+
+    def busy(*arguments):
+        turns.append(1)
+        return (429, b"") if len(turns) % 3 else parties.post(*arguments)
+
+    row = 16 + 2 * world.task.prio3.verifier_size + message_size(world.task, 1)
+    monkeypatch.setattr("barrow.collect.sum_service.MOST_BYTES", 2 * row + 1)
+    worker = Worker(parties.leader, ["h0", "h1"], VERIFY, busy)
+    assert [worker.turn() for _ in range(4)] == [2, 2, 1, 0]
+    with pytest.raises(SendError, match="status 429"):
+        Worker(parties.leader, ["h0", "h1"], VERIFY, lambda *_: (429, b"")).close(fewest=1)
+    assert add_shares(world.task, worker.close(fewest=1)).reports == 5
 
 
 def test_sizes_ends_and_numbers(tmp_path):

@@ -108,7 +108,8 @@ def test_keys_and_pointer_read_every_figure_out(opened, drawn):
 def test_layers_take_turns_and_keep_their_legend(opened, drawn):
     page = opened(drawn["map"])
     buttons = page.locator(".bw-layers button")
-    assert buttons.all_text_contents() == ["Values", "How sure", "Another map that fits"]
+    assert buttons.all_text_contents() == ["The release", "How sure", "Another draw"]
+    assert page.evaluate('() => document.querySelectorAll("[data-layer]:not(.off)").length') == 2
     for k in range(3):
         buttons.nth(k).click()
         shown = page.evaluate(

@@ -89,7 +89,7 @@ def test_classes_span_the_whole_range():
 def test_classes_have_members_where_nothing_is_noise():
     assert class_edges(Readings.of([0.4])) == [0.0]
     assert class_edges(Readings.of([0.1, 0.2, 0.3, 0.4])) == [0.0, 0.1, 0.15, 0.25]
-    assert "cannot be told" not in fig.matrix(["a"], ["b", "c"], [[0.2, 0.4]]).svg
+    assert "cannot be distinguished" not in fig.matrix(["a"], ["b", "c"], [[0.2, 0.4]]).svg
 
 
 def test_what_has_a_unit_may_be_below_zero():
@@ -186,7 +186,7 @@ def test_what_is_not_finite_is_refused(bad):
         lambda: fig.icicle(["a"], [bad]),
         lambda: fig.matrix(["a"], ["b"], [[bad]]),
         lambda: fig.map_figure(place, [bad]),
-        lambda: fig.map_figure(place, [0.1], redraws=[[bad]]),
+        lambda: fig.map_figure(place, [0.1], layers=[fig.FigureLayer("a", "b", [[bad]])]),
         lambda: fig.map_figure(place, [0.1], box=(0, 0, bad, 1)),
         lambda: fig.Places.points([bad], [0]),
         lambda: fig.Curve("c", [0, bad], [1, 1]),
@@ -302,6 +302,27 @@ def test_saved_and_shown(drawn, tmp_path, monkeypatch):
     assert light[:8] == dark[:8] == b"\x89PNG\r\n\x1a\n"
     assert light != dark
     assert figure.save(tmp_path / "a.png").read_bytes() == light
+
+
+def test_saved_as_pdf(drawn, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setitem(sys.modules, "vl_convert", None)
+        with pytest.raises(MissingExtraError, match=r"barrow\[pdf\]"):
+            drawn["hundred"].save(tmp_path / "a.pdf")
+    vl_convert = pytest.importorskip("vl_convert", reason="the extra pdf is not installed")
+    figure = drawn["bars"]
+    made = figure.save(tmp_path / "a.pdf").read_bytes()
+    assert made[:5] == b"%PDF-"
+    # In points, texts as fonts and nothing as an image of pixels.
+    assert re.search(rb"/MediaBox \[0 0 (\S+) (\S+)\]", made).groups() == tuple(
+        f"{0.75 * side:g}".encode() for side in (figure.width, figure.height)
+    )
+    assert b"/FontFile" in made
+    assert b"/Subtype /Image" not in made
+    assert figure.pdf("dark") != made
+    monkeypatch.setattr(vl_convert, "svg_to_pdf", lambda svg: b"the same without its text")
+    with pytest.raises(ParameterError, match="no font"):
+        figure.pdf()
 
 
 def luminance(colour: str) -> float:

@@ -163,7 +163,7 @@ def test_what_is_below_the_noise_is_hatched_and_not_read_out():
     assert 'class="cell' not in figure.svg
     assert "data-at" not in figure.svg
     assert figure.description == (
-        "0 of 2 places stand out of the noise. Hatched places cannot be told from 0: each is at most 6 %."
+        "0 of 2 places stand out from the noise. Hatched places cannot be distinguished from 0: each is at most 6 %."
     )
     checked(figure)
 
@@ -257,7 +257,7 @@ def test_bad_files_are_refused(tmp_path):
         lambda: fig.map_figure(Places.points([1], [1]), [1], labels=["a", "b"]),
         lambda: fig.map_figure(Places.points([1], [1]), [1], box=(1, 2, 3)),
         lambda: fig.map_figure(Places.points([1], [1]), [1], box=(5, 2, 3, 4)),
-        lambda: fig.map_figure(Places.points([1], [1]), [1], redraws=[[1, 2]]),
+        lambda: fig.map_figure(Places.points([1], [1]), [1], layers=[fig.FigureLayer("a", "b", [[1, 2]])]),
     ],
 )
 def test_bad_places_are_refused(call):
@@ -287,7 +287,7 @@ def test_projection():
 def test_places_are_called_by_the_nearest_city():
     names = place_names(np.array([48.85, 48.86, 40.7, -60.0]), np.array([2.36, 2.8, -72.4, -150.0]), reach=6)
     assert names[0] == "Paris"
-    assert names[1].endswith("near Paris")
+    assert names[1] == "12 km E of Marne La Vallée"
     assert names[2].endswith("E of New York")
     assert names[3] == "60°S 150°W"
     twice = place_names(np.array([48.861, 48.862]), np.array([2.8, 2.8]), reach=6)

@@ -23,7 +23,7 @@ def test_readings():
     r = Readings.of([0.5, 0.01], low=[0.4, 0], high=[0.6, 0.1], noise=0.05)
     assert r.below.tolist() == [False, True]
     assert r.describe(0, "Paris") == "Paris: 50 %, with 95 % certainty 40 % to 60 %"
-    assert r.describe(1, "Rome") == "Rome: cannot be told from 0, at most 10 %"
+    assert r.describe(1, "Rome") == "Rome: may be 0, at most 10 %"
 
 
 def test_class_edges():
@@ -41,4 +41,4 @@ def test_classes_of():
 
 
 def test_class_names():
-    assert class_names([0.005, 0.03], "%") == ["cannot be told from 0", "0.5 % to 3 %", "above 3 %"]
+    assert class_names([0.005, 0.03], "%") == ["cannot be distinguished from 0", "0.5 % to 3 %", "above 3 %"]

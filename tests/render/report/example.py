@@ -25,9 +25,11 @@ def flights() -> tuple[fig.Figure, fig.Figure, ReportTable]:
     values = 0.6 * bumps / bumps.sum() + 0.0004 * np.sin(np.arange(len(lat)) * 2.4)
     ends = {"low": values - 0.0018, "high": values + 0.0018, "noise": 0.0055}
     places = fig.Places.around(lat, lon, box=box)
-    redraws = [values + 0.0006 * np.cos(np.arange(len(lat)) * 1.7)]
-    wide = fig.map_figure(places, values, box=box, redraws=redraws, title="Where aircraft flew", **ends)
-    small = fig.map_figure(places, values, box=box, redraws=redraws, title="Where aircraft flew", width=360, **ends)
+    again = [values + 0.0006 * np.cos(np.arange(len(lat)) * (1.7 + k)) for k in range(2)]
+    ends["layers"] = [fig.FigureLayer("Another draw", "What changes is noise.", again)]
+    wide = fig.map_figure(places, values, box=box, title="Where aircraft flew", **ends)
+    ends["layers"] = [fig.FigureLayer("Another draw", "What changes is noise.", again[:1])]
+    small = fig.map_figure(places, values, box=box, title="Where aircraft flew", width=360, **ends)
     order = np.argsort(-values)
     rows = [
         (
@@ -61,7 +63,7 @@ def example(title: str = "Where aircraft flew from New York") -> ReportPage:
                 ["Share of a person's flights near each place, mean over all people."],
                 [Picture(wide, "Places two or more shades apart differ by more than the noise.", small)],
                 table,
-                ["Each value is within ± 0.18 % with probability 95 %. Hatched places cannot be told from 0."],
+                ["Each value is within ± 0.18 % with probability 95 %. Hatched places cannot be distinguished from 0."],
             ),
             Section("When they flew", [], [picture("ring", "Hours of the day."), picture("matrix", "Days and hours.")]),
         ],

@@ -119,5 +119,34 @@ def test_keys_read_the_map_out_and_buttons_change_it(opened):
     assert "with 95 % certainty" in first
     page.keyboard.press("ArrowLeft")
     assert figure.locator(".bw-said").first.text_content() != first
-    figure.get_by_role("button", name="Another map that fits").first.click()
+    figure.get_by_role("button", name="Another draw").first.click()
     assert "noise" in figure.locator(".bw-said").first.text_content()
+
+
+def test_another_draw_runs_while_it_is_let_and_steps_where_nobody_wants_motion(opened):
+    page = opened()
+    figure = page.locator("figure").first
+    button, frame = figure.get_by_role("button", name="Another draw").first, "g[data-frame]:not(.off)"
+
+    def shown():
+        return figure.locator("svg.bw").first.locator(frame).first.get_attribute("data-frame")
+
+    page.emulate_media(reduced_motion="reduce")
+    button.focus()
+    page.keyboard.press("Enter")
+    assert (shown(), button.text_content()) == ("0", "Another draw: next")
+    page.wait_for_timeout(1000)
+    assert shown() == "0"  # nothing moves by itself
+    page.keyboard.press("Enter")
+    assert shown() == "1"
+    page.emulate_media(reduced_motion="no-preference")
+    figure.get_by_role("button", name="The release").first.click()
+    assert figure.locator("svg.bw").first.locator(frame).count() == 0
+    button.click()
+    assert button.text_content() == "Another draw: stop"
+    figure.locator("svg.bw").first.locator('g[data-frame="1"]:not(.off)').first.wait_for(state="attached", timeout=9000)
+    button.click()
+    assert button.text_content() == "Another draw"
+    kept = shown()
+    page.wait_for_timeout(1000)
+    assert shown() == kept

@@ -34,7 +34,7 @@ def false_claims(kind: str, draws: int, *, shrink: float = 1.0, additive: bool =
     for _ in range(draws):
         values = 40.0 + noise(kind, rng, len(MONTHS))
         (told,) = differences(MONTHS, values, values - half, values + half, additive=additive)
-        false += told.startswith("More than the noise")
+        false += told.startswith("Larger than the noise")
     return false
 
 
@@ -55,7 +55,7 @@ def test_intervals_that_are_not_widened_would_be_wrong_too_often():
     alone = sum("More" in differences(names, v, v - half, v + half, additive=False)[0] for v in values)
     assert alone <= draws * 0.10 + 4 * math.sqrt(draws * 0.1)
     (told,) = differences(names, [0.0, 9.0], [-1.0, 8.0], [1.0, 10.0], additive=False)
-    assert "each alone is wrong with probability at most 10 %" in told
+    assert "each pair alone is wrong with probability at most 10 %" in told
     (told,) = differences(names, [0.0, 9.0], [-1.0, 8.0], [1.0, 10.0], additive=False, at_once=True)
     assert "All comparisons together hold with probability 95 %" in told
 
@@ -66,7 +66,7 @@ def test_a_difference_beyond_the_noise_is_found():
     values = np.full(12, 40.0)
     values[6] += wide * 1.01
     (told,) = differences(MONTHS, values, values - half, values + half, additive=True)
-    assert told.startswith("More than the noise: 2026-01 and 2026-07")
+    assert told.startswith("Larger than the noise: 2026-01 and 2026-07")
     values[6] -= wide * 0.02
     (told,) = differences(MONTHS, values, values - half, values + half, additive=True)
     assert told == "No two values differ by more than the noise."

@@ -58,7 +58,7 @@ def test_what_has_no_title_says_what_it_is(tmp_path):
     assert not isinstance(release.statement.title, str)
 
 
-@pytest.mark.parametrize(("odds", "words"), [(0.52, "hardly"), (0.7, "a little"), (0.9, "partly"), (0.983, "yes, ")])
+@pytest.mark.parametrize(("odds", "words"), [(0.52, "hardly"), (0.58, "a little"), (0.73, "partly"), (0.983, "yes")])
 def test_98_percent_is_not_partly(odds, words):
     assert verdict(odds).startswith(words)
 
@@ -120,11 +120,18 @@ def test_statements_are_paragraphs_and_comparisons_are_tables(tmp_path):
     shown = release._repr_mimebundle_()["text/html"]
     paragraphs = re.findall(r"<p>(.*?)</p>", shown)
     assert len(paragraphs) < len(release.text.splitlines())
+    assert all(text.endswith((".", ":")) or text.startswith("- ") for text in paragraphs)
+    assert release.statement._repr_mimebundle_() == {
+        "text/plain": release.text,
+        "text/html": "".join(f"<p>{text}</p>" for text in paragraphs),
+    }
     assert " ".join(" ".join(paragraphs).split()) == " ".join(html.escape(release.text).split())
     assert f"<td align=right>{release.rows()[0]['value']:.4g}</td>" in shown
+    assert "<th align=left>output</th><th align=right>value</th>" in shown  # heads stand where their columns do
     comparison = study.compare("mean")
     table = comparison._repr_mimebundle_()["text/html"]
-    assert "<pre>" not in table
+    assert "<pre>" not in table + study._repr_mimebundle_()["text/html"] + study.policy._repr_mimebundle_()["text/html"]
+    assert "<th align=right>error</th><th align=right>worst case at most</th>" in table
     assert table.count("<tr>") == 1 + len(comparison.candidates) + len(comparison.baselines)
     plan = study.plan("mean")._repr_mimebundle_()["text/html"]
     assert "<td>" not in plan

@@ -59,7 +59,7 @@ def test_the_same_bytes_every_time(page):
 
 def test_well_formed_and_small(page):
     reader = Reader(page)
-    assert len(page.encode()) < 400_000
+    assert len(page.encode()) < 450_000
     ids = [value for _, name, value in reader.attributes if name == "id"]
     assert len(ids) == len(set(ids))
     assert reader.seen.count("h1") == 1

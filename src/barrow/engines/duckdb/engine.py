@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines.base import Columns, CountRequest, check_columns
-from barrow.engines.counts import CheckReport, Counts, Integers, PrivateTextError, Sampled, refuse_changed
+from barrow.engines.counts import (
+    CheckReport,
+    Counts,
+    Integers,
+    PrivateTextError,
+    Sampled,
+    refuse_changed,
+    refuse_two_groups,
+)
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
 from barrow.engines.duckdb.relations import Relation, reading_call, relation
@@ -25,6 +33,9 @@ from barrow.engines.sql.select_plan import SelectPlan
 from barrow.engines.sql.summing import summing
 from barrow.errors import ParameterError
 from barrow.noise import RandomSource as Randomness
+
+_RUN, _MOST_RUNS = 2**20, 32
+"""Records of periods that are added up together, and the most runs: each looks at the period of every record."""
 
 
 @dataclass
@@ -134,7 +145,8 @@ class DuckDBEngine(SqlEngine[DuckReader]):
                 result = Relation("", {}, once=False)
             else:
                 result = relation(session, source, columns)
-            if "real" in result.kinds.values() and source.sql is None:
+            used = result.kinds if columns is None else columns.all
+            if source.sql is None and any(result.kinds.get(name) == "real" for name in used):
                 # Parquet's statistics leave out NaN; DuckDB would fold comparisons with NaN by them.
                 session.run("SET disabled_optimizers = 'statistics_propagation'")
             closing.pop_all()
@@ -185,6 +197,34 @@ class DuckDBEngine(SqlEngine[DuckReader]):
             return super().summing(reader, reading)
         reader.session.run(f"CREATE OR REPLACE TEMP TABLE coded AS {reading.coded()}")
         return summing(reading, "coded", "coded", self._item(reading))
+
+    def _masses(
+        self, reader: DuckReader, reading: SelectPlan, request: CountRequest, groups: int = 1
+    ) -> dict[str, Any]:
+        """Where periods are told apart, the records are read once and added up some periods at a time.
+
+        The people of one month fit into a processor's cache where all people in all months do not.
+        """
+        if "s" not in reading.told:
+            return super()._masses(reader, reading, request, groups)
+        session, item, parts = reader.session, self._item(reading), []
+        small = ", ".join(f"CAST({name} AS INTEGER) AS {name}" for name in reading.told)
+        session.run(f"CREATE OR REPLACE TEMP TABLE coded AS SELECT * REPLACE ({small}) FROM ({reading.coded()})")
+        sizes = session.rows("SELECT coalesce(s, -1), count(*) FROM coded GROUP BY s ORDER BY 1")
+        for start, end in _runs(sizes or [(0, 0)]):
+            # In one period nobody needs to be told apart by periods; those without a time are in the first run.
+            one = replace(reading, layer=None) if start == end >= 0 else reading
+            part = f"(SELECT * FROM coded WHERE s BETWEEN {start} AND {end}{' OR s IS NULL' if start < 0 else ''})"
+            answer = session.arrays(summing(one, part, part, item, alone=True))
+            answer |= {} if one is reading else {"s": np.full(len(answer["item"]), start)}
+            parts.append(self._known(answer, reading, request, groups))
+        # Whether somebody is in two groups in two periods is not seen in one of them.
+        if "g" in reading.told and session.rows("SELECT u FROM coded GROUP BY u HAVING min(g) < max(g) LIMIT 1"):
+            raise refuse_two_groups()
+        return {
+            **{name: np.concatenate([part[name] for part in parts], axis=-1) for name in ("item", "value", "g", "s")},
+            "people": sum(part["people"] for part in parts),
+        }
 
     def _entries(self, reader: DuckReader, reading: SelectPlan, request: CountRequest) -> dict[str, Integers]:
         session, told = reader.session, reading.told
@@ -249,6 +289,18 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         )
         rows = tuple(dict(zip(("row", *request.columns.items), row, strict=True)) for row in shown)
         return replace(report, examples=rows)
+
+
+def _runs(sizes: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """The first and last spans of runs that hold some million records, from the spans in order and their records."""
+    most = max(_RUN, sum(records for _, records in sizes) // _MOST_RUNS)
+    start, held = None, 0
+    for i, (span, records) in enumerate(sizes):
+        start = span if start is None else start
+        held += records
+        if i + 1 == len(sizes) or held + sizes[i + 1][1] > most:
+            yield start, span
+            start, held = None, 0
 
 
 def _stamps(files: Iterable[str]) -> list[tuple[str, int, int, int]]:

@@ -75,6 +75,8 @@ class Session:
             "autoload_known_extensions": False,
             "python_enable_replacements": False,
             "ieee_floating_point_ops": True,
+            # Whole numbers of a known range of up to 2^17 are grouped in an array in place of a hash table.
+            "perfect_ht_threshold": 17,
         }
         if threads is not None:
             settings["threads"] = threads

@@ -36,7 +36,7 @@ from barrow.engines.spark.session import guarded, settings
 from barrow.engines.sql.dialects import SPARK, Dialect
 from barrow.engines.sql.pushdown import Shape, SqlEngine
 from barrow.engines.sql.select_plan import SelectPlan
-from barrow.errors import ParameterError
+from barrow.errors import one_of
 from barrow.noise import RandomSource as Randomness
 
 SCHEMA = "part INT, item BIGINT, drawn BIGINT, users BIGINT, private BOOLEAN"
@@ -62,10 +62,7 @@ class SparkEngine(SqlEngine[SparkReader]):
     shape: Shape = "window"
 
     def __post_init__(self) -> None:
-        if self.shape not in get_args(Shape):
-            raise ParameterError(
-                f"shape is {self.shape!r}.", allowed=", ".join(map(repr, get_args(Shape))), fix="shape='window'"
-            )
+        one_of(self.shape, "shape", get_args(Shape))
 
     @contextmanager
     def _open(self, source: Source, columns: Columns | None) -> Iterator[SparkReader]:

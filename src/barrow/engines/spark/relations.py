@@ -175,7 +175,7 @@ def _whole(frame: Any) -> Any:
     if guarded(frame.sparkSession, lambda: frame.isStreaming):
         raise ParameterError(
             "The DataFrame is a stream, which never ends.",
-            allowed="a DataFrame of records that are there",
+            allowed="a DataFrame of a fixed table",
             fix="read a table that the stream writes to",
         )
     return frame
@@ -200,7 +200,7 @@ def _files(session: Any, options: Mapping[str, str], source: Source) -> Any:
     name = options.get("format", "orc" if path.rstrip("/").endswith(".orc") else "parquet")
     if name not in _FORMATS or path.rstrip("/").endswith((".csv", ".tsv", ".json", ".gz")):
         raise ParameterError(
-            "Text files are not read by Spark, which guesses what they mean.",
+            "Text files are not read through Spark, which guesses their types.",
             allowed=f"format={', '.join(_FORMATS)}",
             fix="write Parquet, give a DataFrame from Python, or leave out spark:// and let DuckDB read them",
         )

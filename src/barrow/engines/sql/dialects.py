@@ -210,7 +210,7 @@ class _DuckDB(Dialect):
         return f"CAST({weight} AS HUGEINT) * {number}"
 
     def parted(self, name: str) -> tuple[str, ...]:
-        low, high = f"{name} % {_PAIR}", f"{name} // {_PAIR}"
+        low, high = f"{name} & {_PAIR - 1}", f"{name} >> {2 * LIMB_BITS}"  # much quicker than a division of HUGEINT
         return f"{self.as_whole(low)} AS {name}_low", f"{self.as_whole(high)} AS {name}_high"
 
     def label(self, sql: str, kind: str) -> str:

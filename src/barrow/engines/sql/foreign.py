@@ -24,7 +24,7 @@ from barrow.engines.sql.encoding import encoding_for
 from barrow.engines.sql.select_plan import reading_of
 from barrow.engines.sql.summing import summing
 from barrow.errors import ParameterError, nearest_name, optional_library
-from barrow.numerics import LIMB_BITS, SUM_BITS
+from barrow.numerics import LIMB_BITS, MOST_HELD, SUM_BITS
 from barrow.spaces import Discrete, Line, Space
 from barrow.spaces.space import Unknown
 
@@ -180,10 +180,10 @@ def self_test(dialect: str) -> tuple[SqlStatement, list[tuple[int, ...]]]:
     sizes = Counter(k for k, _ in held)
     result: dict[int, list[int]] = {}
     for (k, _), item in zip(held, space.encode(values).tolist(), strict=True):
-        row = result.setdefault(item, [0] * 5)
-        result[item] = [row[0] + 1, *(a + b for a, b in zip(row[1:], _digits(sizes[k]), strict=True))]
+        row = result.setdefault(item, [0] * 4)
+        result[item] = [a + b for a, b in zip(row, _digits(sizes[k]), strict=True)]
     everybody = [len(sizes), *(sum(m * _digits(m)[j] for m in sizes.values()) for j in range(4))]
-    rows = [(item, *result[item]) for item in sorted(result)] + [(PEOPLE, *everybody)]
+    rows = [(item, 0, *result[item]) for item in sorted(result)] + [(PEOPLE, *everybody)]
     return SqlStatement(dialect, text, hashlib.sha256(text.encode()).hexdigest()), rows
 
 
@@ -192,10 +192,10 @@ _USERS = ("a", "A", "a ", "é", "7", "O'Neil")
 
 
 def _digits(held: int) -> list[int]:
-    """The limbs of what a record weighs, as the statement has them."""
-    quotient = (1 << SUM_BITS) // held
-    digits = [(quotient >> LIMB_BITS * j) & ((1 << LIMB_BITS) - 1) for j in (2, 1, 0)]
-    return [quotient >> 3 * LIMB_BITS, *digits[:2], digits[2] + held]
+    """The limbs of what a record weighs, as the statement has them: 2^60 is lent to the lower half."""
+    upper, lower = divmod((1 << SUM_BITS) // held, 1 << 2 * LIMB_BITS)
+    lent = lower + (1 << 2 * LIMB_BITS) - (MOST_HELD - held)
+    return [*divmod(upper - 1, 1 << LIMB_BITS), *divmod(lent, 1 << LIMB_BITS)]
 
 
 def _text(

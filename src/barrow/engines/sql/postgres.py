@@ -202,7 +202,7 @@ class PostgresEngine(SqlEngine[PostgresReader]):
         if reader.rows(_RIGHTS, [])[0][0]:
             raise ParameterError(
                 "The role is a superuser, or may run programs or write files on the server.",
-                allowed="a role that may do no more than read the table",
+                allowed="a role that may only read the table",
                 fix="CREATE ROLE reader LOGIN; GRANT SELECT ON visits TO reader",
             )
         there = reader.rows("SELECT lower(name) FROM pg_settings WHERE lower(name) = ANY(%s)", [[*_SETTINGS]])

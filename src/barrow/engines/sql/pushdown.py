@@ -37,7 +37,7 @@ from barrow.engines.counts import (
     refuse_states,
     user_count,
 )
-from barrow.engines.people import PeopleCounts, people_from_pieces
+from barrow.engines.people import PeopleCounts, known_people, people_of, rows_of_pieces
 from barrow.engines.sampling import RunSampler, SamplePool
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect, Table
@@ -187,7 +187,12 @@ class SqlEngine(Engine, Generic[R]):
 
     def _masses(self, reader: R, reading: SelectPlan, request: CountRequest, groups: int = 1) -> dict[str, Any]:
         """Columns item, value, g and s, and people of each cell; what cannot be counted is refused."""
-        answer = reader.arrays(self.summing(reader, reading))
+        return self._known(reader.arrays(self.summing(reader, reading)), reading, request, groups)
+
+    def _known(
+        self, answer: Mapping[str, Any], reading: SelectPlan, request: CountRequest, groups: int
+    ) -> dict[str, Any]:
+        """What an engine answered, with known items."""
         spans = 1 if reading.layer is None else len(reading.layer.spans)
         result = masses_of({k: v.astype(np.int64) for k, v in answer.items()}, groups, spans)
         return {**result, "item": known_items(result["item"], request.space.default_item, request.unknown)}
@@ -204,10 +209,32 @@ class SqlEngine(Engine, Generic[R]):
     def _people(self, request: CountRequest) -> PeopleCounts:
         def read() -> PeopleCounts:
             with self._read(request) as (reader, reading):
-                pieces = reader.pieces(self.user_by_user(reading), PIECE)
-                return people_from_pieces(pieces, request.space.default_item, request.unknown)
+                rows = self._user_rows(reader, reading, request)
+                if not len(rows["who"]):
+                    raise refuse_empty()
+                return people_of(rows["who"], rows["item"], rows["c"])
 
         return redact_errors(read)
+
+    def _people_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, PeopleCounts]:
+        named = replace(request, columns=only_asked(request.columns, breakdown))
+
+        def read() -> dict[Cell, PeopleCounts]:
+            with self._read(named) as (reader, reading):
+                if breakdown.labels:
+                    reader.table("groups", _groups(breakdown))
+                result: dict[Cell, PeopleCounts] = {}
+                for layer in breakdown.layers:
+                    rows = self._user_rows(reader, replace(reading, layer=layer), named)
+                    result |= breakdown.people(layer, rows)
+                return {cell: result[cell] for cell in breakdown.cells}
+
+        return redact_errors(read)
+
+    def _user_rows(self, reader: R, reading: SelectPlan, request: CountRequest) -> dict[str, Integers]:
+        """Columns who, item, c, and g and s of the cell; what cannot be counted is refused."""
+        rows = rows_of_pieces(reader.pieces(self.user_by_user(reading), PIECE))
+        return known_people(rows, request.space.default_item, request.unknown)
 
     def _sample(self, request: CountRequest, samples: int, randomness: Randomness | None) -> Sampled:
         def read() -> Sampled:
@@ -307,18 +334,28 @@ class SqlEngine(Engine, Generic[R]):
     def user_by_user(self, reading: SelectPlan, *, ordered: bool = True) -> str:
         """Rows (fresh, item, c, m), user by user; of a user only "is this the first row" comes out.
 
-        Without ``ordered`` they come user by user within each partition only.
+        Where cells are told apart, a user has rows in each of them, with g and s. Without ``ordered`` they come user by
+        user within each partition only.
         """
         d, late, total = self.dialect, " ".join(reading.encoding.late_joins), reading.total()
-        weight = "" if reading.weight is None else ", w"
+        more = "".join(f", {x}" for x in [*([] if reading.weight is None else ["w"]), *reading.told])
+        coded = f"({reading.coded()}) AS q2"
+        if "g" in reading.told:  # somebody in two groups of the window
+            ends = "MIN(g) OVER (PARTITION BY u) AS low, MAX(g) OVER (PARTITION BY u) AS high"
+            coded = f"(SELECT u, {reading.keys}{more}, {ends} FROM {coded}) AS q6"
         item = f"CASE WHEN state < 0 THEN {d.as_whole('state')} ELSE {self._item(reading)} END"
-        state = f"SELECT u, {reading.keys}{weight}, {self._state(reading, '0')} AS state FROM ({reading.coded()}) AS q2"
-        named = f"SELECT {self.together}u, {item} AS item{weight} FROM ({state}) AS q3 {late}"
-        grouped = f"SELECT u, item, {d.as_whole(f'coalesce({total}, 1)')} AS c FROM ({named}) AS q4 GROUP BY u, item"
+        told = "".join(f", {d.as_whole(f'coalesce({x}, 0)')} AS {x}" for x in reading.told)
+        weight = "" if reading.weight is None else ", w"
+        state = f"SELECT u, {reading.keys}{weight}{told}, {self._state(reading, '0')} AS state FROM {coded}"
+        named = f"SELECT {self.together}u, {item} AS item{more} FROM ({state}) AS q3 {late}"
+        who = ", ".join(["u", *reading.told])
+        grouped = (
+            f"SELECT {who}, item, {d.as_whole(f'coalesce({total}, 1)')} AS c FROM ({named}) AS q4 GROUP BY {who}, item"
+        )
         return (
-            f"SELECT {d.flag('ROW_NUMBER() OVER (PARTITION BY u ORDER BY item) = 1')} AS fresh, item, c, "
-            f"{d.as_whole(d.sum_of('c', ' OVER (PARTITION BY u)'))} AS m FROM ({grouped}) AS q5"
-            + (" ORDER BY u, item" if ordered else "")
+            f"SELECT {d.flag(f'ROW_NUMBER() OVER (PARTITION BY {who} ORDER BY item) = 1')} AS fresh, item, c, "
+            f"{d.as_whole(d.sum_of('c', f' OVER (PARTITION BY {who})'))} AS m{''.join(f', {x}' for x in reading.told)} "
+            f"FROM ({grouped}) AS q5" + (f" ORDER BY {who}, item" if ordered else "")
         )
 
     def _report(self, reader: R, reading: SelectPlan, request: CountRequest, examples: int) -> CheckReport:
@@ -362,7 +399,8 @@ class SqlEngine(Engine, Generic[R]):
 def only_asked(columns: Columns, breakdown: Breakdown) -> Columns:
     """The columns without those that tell nothing apart."""
     group = columns.group if breakdown.labels else None
-    return Columns(columns.user, columns.items, columns.weight, group, columns.time if breakdown.timed else None)
+    time = columns.time if breakdown.timed else None
+    return Columns(columns.user, columns.items, columns.weight, group, time, columns.zone)
 
 
 def _groups(breakdown: Breakdown) -> Table:

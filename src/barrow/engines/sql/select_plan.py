@@ -10,6 +10,7 @@ from barrow.engines.base import TIMES, Columns, flat_groups
 from barrow.engines.breakdown import Layer
 from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import Encoding
+from barrow.engines.zones import offsets
 from barrow.numerics import MOST_WEIGHT
 from barrow.spaces import Space
 
@@ -104,15 +105,7 @@ class SelectPlan:
         """Which span a moment t is in, by nested halving; -1 for none, NULL where there is no moment."""
         if self.layer is None:
             return "NULL"
-        bounds, slots = self.layer.cuts(zoned=self.zoned)
-
-        def search(start: int, end: int) -> str:
-            if start == end:
-                return str(slots[start])
-            middle = (start + end) // 2
-            return f"CASE WHEN t < {bounds[middle]} THEN {search(start, middle)} ELSE {search(middle + 1, end)} END"
-
-        return f"CASE WHEN t IS NULL THEN NULL ELSE {search(0, len(bounds))} END"
+        return f"CASE WHEN t IS NULL THEN NULL ELSE {_halved('t', *self.layer.cuts(zoned=self.zoned))} END"
 
     def total(self, over: str = "") -> str:
         """The aggregate that counts records; ``over`` makes it one of a window."""
@@ -144,9 +137,11 @@ def reading_of(
         for x in group:
             plain = dialect.number(name(x), kinds[x]) if numeric else dialect.label(name(x), kinds[x])
             if use is not None and kinds[x] in TIMES:
-                plain = dialect.moment(dialect.micros(name(x), kinds[x]), use)
+                plain = dialect.moment(_micros(dialect, name(x), kinds[x], columns.zone), use)
             elif use is not None and kinds[x] == "text":
-                moment = dialect.moment(dialect.text_micros(dialect.as_text(name(x))), use)
+                local = columns.zone is not None
+                text = _local_moment(dialect, name(x)) if local else dialect.text_micros(dialect.as_text(name(x)))
+                moment = dialect.moment(text, use)
                 plain = f"coalesce({plain}, {moment})" if numeric else f"coalesce({moment}, {plain})"
             values.append(plain)
     weight = None
@@ -161,6 +156,24 @@ def reading_of(
         moment = _local_moment(dialect, column) if kind == "text" else dialect.micros(column, kind)
         reading = replace(reading, moment=moment, zoned=kind == "instant")
     return reading
+
+
+def _halved(moment: str, bounds: Sequence[int], values: Sequence[int]) -> str:
+    """The value before, between or after ascending bounds, by nested halving."""
+
+    def search(start: int, end: int) -> str:
+        if start == end:
+            return str(values[start])
+        middle = (start + end) // 2
+        return f"CASE WHEN {moment} < {bounds[middle]} THEN {search(start, middle)} ELSE {search(middle + 1, end)} END"
+
+    return search(0, len(bounds))
+
+
+def _micros(dialect: Dialect, column: str, kind: str, zone: str | None) -> str:
+    """A moment in microseconds; an instant as clocks in ``zone`` show it, where one is named."""
+    micros = dialect.micros(column, kind)
+    return micros if kind != "instant" or zone is None else f"({micros} + {_halved(micros, *offsets(zone))})"
 
 
 def _local_moment(dialect: Dialect, column: str) -> str:

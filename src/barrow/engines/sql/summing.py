@@ -27,9 +27,8 @@ from barrow.engines.counts import (
     refuse_too_many,
 )
 from barrow.engines.sql.select_plan import SelectPlan
-from barrow.engines.sums import Whole
-from barrow.numerics import LIMB_BITS, MOST_HELD, MOST_RECORDS
-from barrow.numerics.limits import total
+from barrow.numerics import LIMB_BITS, MOST_HELD
+from barrow.numerics.limits import Limbs, added, carried, placed
 
 _LIMB = 1 << LIMB_BITS
 _PAIR = 1 << 2 * LIMB_BITS
@@ -42,17 +41,20 @@ def limbs(reading: SelectPlan) -> tuple[str, ...]:
 
 def held(reading: SelectPlan, users: str) -> str:
     """SELECT of each person's records in each span: u, s, m, g, and what is wrong with them."""
-    told, flag = reading.told, reading.dialect.flag
+    told, flag, known = reading.told, reading.dialect.flag, f"coalesce(g, {UNGROUPED})"
     by = ["u", *(x for x in told if x == "s")]
     picks = [*by, f"{reading.total()} AS m"]
     picks += [] if reading.weight is None else [f"MAX({flag('w IS NULL')}) AS bad"]
     if "g" in told:
-        picks += ["MIN(g) AS g", "MAX(g) AS high", f"MAX({flag('g IS NULL')}) AS lone"]
+        picks += [f"MIN({known}) AS g", f"MAX({known}) AS high"]
     return f"SELECT {', '.join(picks)} FROM {users} AS q0 GROUP BY {', '.join(by)}"
 
 
-def valued(reading: SelectPlan, table: str) -> str:
-    """SELECT of each person's state, m and the limbs of what one of their records weighs, from :func:`held`."""
+def valued(reading: SelectPlan, table: str, *, alone: bool = False) -> str:
+    """SELECT of each person's state, m and the limbs of what one of their records weighs, from :func:`held`.
+
+    That somebody is in two groups in two spans is seen here, unless spans are taken ``alone``.
+    """
     d, told = reading.dialect, reading.told
     by = [x for x in ("u", "s", "g") if x == "u" or x in told]
     states = {NOBODY: "u IS NULL"}
@@ -60,8 +62,8 @@ def valued(reading: SelectPlan, table: str) -> str:
     states |= {UNTIMED: "s IS NULL"} if "s" in told else {}
     ends = ""
     if "g" in told:
-        states |= {UNGROUPED: "lone = 1", SPLIT: "low < top"}
-        over = " OVER (PARTITION BY u)" if "s" in told else ""
+        states |= {UNGROUPED: "low < 0", SPLIT: "low < top"}
+        over = " OVER (PARTITION BY u)" if "s" in told and not alone else ""
         ends = f", MIN(g){over} AS low, MAX(high){over} AS top" if over else ", g AS low, high AS top"
     # m (q + m), which is added up beside the sums, must fit 64 bits where they are not wider.
     most = MOST_HELD if d.wide_sums else MOST_HELD // 2
@@ -81,18 +83,25 @@ def valued(reading: SelectPlan, table: str) -> str:
         divided = f"{d.quotient(whole, 'm')} AS {name}, {d.remainder(whole, 'm')} AS r{i}"
         step = f"SELECT {text}, {divided} FROM ({step}) AS v{i}"
         rest = f"r{i} * {_LIMB}"
-    shown = f"a * {_LIMB} + b AS a, c * {_LIMB} + d + m AS b" if d.wide_sums else "a, b, c, d + m AS d"
-    return f"SELECT {cells}, state, m, {shown} FROM ({step}) AS v9"
+    # What M - m takes off may be more than the lower half: 2^60 is lent to it, which the upper half always has.
+    pairs = f"a * {_LIMB} + b - 1 AS a, c * {_LIMB} + d + m + {_PAIR - MOST_HELD} AS b"
+    result = f"SELECT {cells}, state, m, {pairs} FROM ({step}) AS v9"
+    if d.wide_sums:
+        return result
+    halves = [f(x, str(_LIMB)) for x in ("a", "b") for f in (d.quotient, d.remainder)]
+    shown = ", ".join(f"{sql} AS {name}" for name, sql in zip(names, halves, strict=True))
+    return f"SELECT {cells}, state, m, {shown} FROM ({result}) AS v10"
 
 
-def summing(reading: SelectPlan, coded: str, users: str, item: str) -> str:
-    """One statement: rows (item, g, s, n, limbs); n are the records of an item, and the people of a state.
+def summing(reading: SelectPlan, coded: str, users: str, item: str, *, alone: bool = False) -> str:
+    """One statement: rows (item, g, s, n, limbs); n are the people of a state, and 0 beside an item.
 
     Args:
         reading: How records are read.
         coded: What stands after FROM and has u, the keys, w and s.
         users: What stands after FROM and has u, w, s and g.
         item: The expression for the item over the keys.
+        alone: Whether somebody else has seen to it that nobody is in two groups in two spans.
     """
     d, told, names = reading.dialect, reading.told, limbs(reading)
     same = " AND ".join(f"coded.{x} = valued.{x}" for x in ("u", "s") if x == "u" or x in told)
@@ -100,28 +109,28 @@ def summing(reading: SelectPlan, coded: str, users: str, item: str) -> str:
     by = ", ".join([reading.keys, *cell])
     weighed = {x: f"valued.{x}" if reading.weight is None else d.product("coded.w", f"valued.{x}") for x in names}
     sums = [f"{d.sum_of(sql)} AS {x}" for x, sql in weighed.items()]
-    number = "COUNT(*)" if reading.weight is None else d.sum_of("coded.w")
-    summed = f"SELECT {by}, {number} AS n, {', '.join(sums)} FROM {coded} AS coded JOIN valued ON {same} GROUP BY {by}"
+    summed = f"SELECT {by}, {', '.join(sums)} FROM {coded} AS coded JOIN valued ON {same} GROUP BY {by}"
     masses = [f"{d.sum_of(d.product('m', x))} AS {x}" for x in names]
     checked = f"SELECT {', '.join(['state', *told])}, COUNT(*) AS n, {', '.join(masses)} FROM valued GROUP BY "
     checked += ", ".join(["state", *told])
     cells = [f"{d.as_whole(f'coalesce({name}, 0)')} AS {name}" for name in told]
-    shown = ", ".join([*cells, f"{d.as_whole('coalesce(n, -1)')} AS n", *(x for name in names for x in d.parted(name))])
+    parts = [x for name in names for x in d.parted(name)]
+    items, people = (", ".join([*cells, f"{d.as_whole(n)} AS n", *parts]) for n in ("0", "n"))
     late = " ".join(reading.encoding.late_joins)
     steps = [
         f"held AS ({held(reading, users)})",
-        f"valued AS ({valued(reading, 'held')})",
+        f"valued AS ({valued(reading, 'held', alone=alone)})",
         f"summed AS ({summed})",
         f"checked AS ({checked})",
     ]
     return (
-        f"WITH {', '.join(steps)} SELECT {item} AS item, {shown} FROM summed {late} "
-        f"UNION ALL SELECT {d.as_whole('state')} AS item, {shown} FROM checked"
+        f"WITH {', '.join(steps)} SELECT {item} AS item, {items} FROM summed {late} "
+        f"UNION ALL SELECT {d.as_whole('state')} AS item, {people} FROM checked"
     )
 
 
 def masses_of(answer: Mapping[str, Integers], groups: int, spans: int) -> dict[str, Any]:
-    """Columns item, value, g and s of the items, and people of each cell; what cannot be counted is refused.
+    """Columns item, value (limbs), g and s of the items, and people of each cell; what cannot be counted is refused.
 
     What the items weigh together must be what the people should weigh: the two passes saw the same records.
     """
@@ -129,28 +138,29 @@ def masses_of(answer: Mapping[str, Integers], groups: int, spans: int) -> dict[s
     refuse_states(item)
     nowhere = np.zeros(len(item), dtype=np.int64)
     g, s, n = (answer.get(name, nowhere) for name in ("g", "s", "n"))
-    raw, summary = _raw_masses(answer, n), item == PEOPLE
+    masses, summary = _masses(answer, len(item)), item == PEOPLE
+    if n[~summary].any():  # no statement of ours counts people beside an item
+        raise refuse_changed()
     place = s * groups + g
-    balance: Whole = np.zeros(groups * spans, dtype=object)
-    np.add.at(balance, place, np.where(summary, raw, -raw))
-    if balance.any():
+    order = np.argsort(place, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(place[order]) != 0)) if place.size else place
+    of_all, of_people = (added(masses[:, order] * chosen, starts) for chosen in (1, summary[order]))
+    if not np.array_equal(carried(2 * of_people), of_all):
         raise refuse_changed()
     people = np.zeros(groups * spans, dtype=np.int64)
     np.add.at(people, place[summary], n[summary])
-    value = raw[~summary] - n[~summary].astype(object) * MOST_HELD
-    return {"item": item[~summary], "value": value, "g": g[~summary], "s": s[~summary], "people": people}
+    return {"item": item[~summary], "value": masses[:, ~summary], "g": g[~summary], "s": s[~summary], "people": people}
 
 
-def _raw_masses(answer: Mapping[str, Integers], n: Integers) -> Whole:
-    """Whole numbers from their limbs: what records weigh, with 2^32 for each of them still to be taken off."""
+def _masses(answer: Mapping[str, Integers], size: int) -> Limbs:
+    """Whole numbers from their columns."""
     names = [name for name in ("a", "b", "c", "d") if f"{name}_low" in answer]
-    width = 2 * LIMB_BITS if len(names) == 2 else LIMB_BITS
-    if any((answer[f"{name}_low"] < 0).any() for name in names) or (n < 0).any() or total(n) > 2 * MOST_RECORDS:
-        raise refuse_too_many()
-    masses: Whole = np.zeros(len(n), dtype=object)
+    step = 2 if len(names) == 2 else 1
+    columns: list[tuple[int, Integers]] = []
     for i, name in enumerate(reversed(names)):
-        limb = answer[f"{name}_low"].astype(object)
-        if f"{name}_high" in answer:
-            limb = limb + answer[f"{name}_high"].astype(object) * _PAIR
-        masses = masses + limb * (1 << i * width)
-    return masses
+        columns += [
+            (i * step + up, answer[key]) for up, key in ((0, f"{name}_low"), (2, f"{name}_high")) if key in answer
+        ]
+    if any((column < 0).any() for _, column in columns):
+        raise refuse_too_many()
+    return placed(columns, size)

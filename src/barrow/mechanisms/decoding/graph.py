@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow import heavy
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.decoding.entropic import EntropicDual, inner
 from barrow.mechanisms.decoding.graph_scales import GraphScales, graph_scales
 from barrow.spaces.neighbours import NeighbourGraph
@@ -103,8 +103,7 @@ class GraphDecoder:
 
         ``how`` is one of ``HOW``; ``"auto"`` is the most accurate one on average by test (docs/histograms.md).
         """
-        if how not in HOW:
-            raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")
+        one_of(how, "how", HOW)
         if how == "nearest":
             return self.nearest(values)
         return self.smooth(values).weights

@@ -130,7 +130,7 @@ class ScreenBlocks:
 
 
 def screened_cells(values: Floats, blocks: ScreenBlocks, noise: CellNoise) -> Marks:
-    """Which cells are kept: those of blocks that stand out of the noise, at the finest scale that shows them.
+    """Which cells are kept: those of blocks that stand out from the noise, at the finest scale that shows them.
 
     A block is active if its sum exceeds what noise alone reaches in some block of its level with about 2 %; the whole
     is always. Active blocks without active ones inside are kept. From the whole downward, what is left of an active

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.decoding.tree_estimates import empirical_bayes, firsts, multipliers, running, spread, top_down
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.space import Floats, Ids
@@ -66,8 +66,7 @@ def decode(
             values by the inverse of their standard deviations.
         distribution: That of their noise: ``"laplace"``, or ``"gaussian"`` (means of many reports are nearly that).
     """
-    if how not in HOW:
-        raise ParameterError(f"how is {how!r}.", allowed=", ".join(map(repr, HOW)), fix="how='auto'")
+    one_of(how, "how", HOW)
     tree = as_tree(space)
     if how == "auto":
         how = "nearest" if _narrow(tree) else "top_down" if variances is None else "empirical_bayes"
@@ -122,10 +121,7 @@ def empirical_bayes_histogram(
     ``distribution`` is that of the noise, ``"laplace"`` or ``"gaussian"``. On a line it is :func:`nearest_histogram`.
     """
     tree = as_tree(space)
-    if distribution not in DISTRIBUTIONS:
-        raise ParameterError(
-            f"distribution is {distribution!r}.", allowed="'laplace' or 'gaussian'", fix="distribution='laplace'"
-        )
+    one_of(distribution, "distribution", DISTRIBUTIONS)
     noise = _positive(tree, variances, "variances")
     if tree.path:
         return nearest_histogram(tree, values)

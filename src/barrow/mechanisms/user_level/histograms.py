@@ -17,7 +17,7 @@ from fractions import Fraction
 import numpy as np
 
 from barrow import heavy
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.decoding.cells import without_added
@@ -79,18 +79,14 @@ def user_level_histogram(
         noise: ``"laplace"`` or ``"gaussian"``.
         how: The decoder: ``"auto"`` or ``"nearest"``.
     """
-    if noise not in ("laplace", "gaussian"):
-        raise ParameterError(f"noise is {noise!r}.", allowed="'laplace' or 'gaussian'", fix="noise='laplace'")
+    one_of(noise, "noise", ("laplace", "gaussian"))
     budget = positive(epsilon, "epsilon")
     slack = probability(delta) if noise == "gaussian" else Fraction(0)
     if noise == "gaussian" and slack == 0:
         raise ParameterError(
             "delta is 0, but Gaussian noise has no pure guarantee.", allowed="a delta above 0", fix="delta=1e-9"
         )
-    if kind not in USER_LEVEL:
-        raise ParameterError(
-            f"The kind of histogram is {kind!r}.", allowed=", ".join(map(repr, USER_LEVEL)), fix="kind='cells'"
-        )
+    one_of(kind, "kind", list(USER_LEVEL))
     request = _HistogramRequest(space, budget, slack, users, noise, how)
     with_others = USER_LEVEL[kind]
     if with_others is not None and (kind not in HISTOGRAMS or base_space(space) is not space):

@@ -29,8 +29,8 @@ from barrow.spaces.tree_edges import nested_edges
 Integers = NDArray[np.int64]
 PARTS = 1000
 """Shares of epsilon and of users are multiples of 1/1000: public and exact."""
-LEAST_ITEMS, MOST_ITEMS = 16, 200_000
-"""Fewer items need no groups; more would take minutes to decode."""
+LEAST_ITEMS, MOST_ITEMS = 16, 1_000_000
+"""Fewer items need no groups; a million take seconds to decode."""
 MOST_MEASURED = 256
 """So many groups are measured at most, each from its middle."""
 

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from barrow.mechanisms.additive import (
     checked_model,
     wanted_norms,
 )
+from barrow.mechanisms.linear import NoiseOptions
 from barrow.noise import Center, RandomSource, RoundedValues, default_grid
 from barrow.noise.additive.polytope import Polytope, rounded_polytope
 from barrow.noise.source import SeededSource
@@ -346,14 +347,6 @@ def _shaped(query: Query, budget: Fraction, place: Model, divisor: int) -> list[
     return [QueryNoise(polytope, query.dimension, scale, default_grid(scale), query.rounding_upper, event)]
 
 
-def user_level_noise(
-    query: Query,
-    epsilon: Exact,
-    delta: Exact = 0,
-    *,
-    noise: str | Exact = "auto",
-    model: str = Model.CENTRAL,
-    users: int | None = None,
-) -> UserLevelNoise:
+def user_level_noise(query: Query, epsilon: Exact, delta: Exact = 0, **options: Unpack[NoiseOptions]) -> UserLevelNoise:
     """The most accurate additive noise at user level; arguments as in :func:`barrow.mechanisms.linear_noise`."""
-    return user_level_candidates(query, epsilon, delta, noise=noise, model=model, users=users)[0]
+    return user_level_candidates(query, epsilon, delta, **options)[0]

@@ -14,6 +14,7 @@ from barrow.render.figures.curves import Curve
 from barrow.render.figures.figure import Figure, bundle, document, script, stylesheet
 from barrow.render.figures.flows import flows_figure
 from barrow.render.figures.icicle import icicle
+from barrow.render.figures.layers import FigureLayer
 from barrow.render.figures.map import map_figure
 from barrow.render.figures.matrix import matrix
 from barrow.render.figures.network import network

@@ -241,7 +241,12 @@ class _Frame:
         inside = max(self.left + 4, min(x - wide / 2, self.right - wide - 4))
         spots = [(x + 12, y - 10), (x - 12 - wide, y + 22), (x + 12, y + 22), (x - 12 - wide, y - 10)]
         spots += [(inside, y - 14), (inside, y + 26)]
-        at = min(spots, key=lambda spot: self._trouble(spot[0], spot[1] - 4, wide))
+        troubles: list[int] = []
+        for spot in spots:
+            troubles.append(self._trouble(spot[0], spot[1] - 4, wide))
+            if not troubles[-1]:
+                break
+        at = spots[troubles.index(min(troubles))]
         return mark(
             element("path", d=f"M{x:.1f},{self.bottom:.1f}V{y:.1f}H{self.left:.1f}", class_="now"),
             element("circle", cx=x, cy=y, r=5.5, class_="kept"),
@@ -252,8 +257,9 @@ class _Frame:
 
     def _trouble(self, x: float, y: float, wide: float) -> int:
         """How much a text at a place would cover: points of curves, or the world outside."""
-        hidden = 1000 * (x < self.left or x + wide > self.right or not self.top < y < self.bottom)
-        at = x + wide * np.arange(21) / 20
+        if x < self.left or x + wide > self.right or not self.top < y < self.bottom:
+            return 1000
+        hidden, at = 0, x + wide * np.arange(21) / 20
         values = self.x.low * (self.x.high / self.x.low) ** ((at - self.left) / (self.right - self.left))
         for curve in self.curves:
             within = values[(curve.x[0] <= values) & (values <= curve.x[-1])]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near
+from barrow.render.figures.data import BarData, ColumnData
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Numbers, Readings, checked_labels, finite
 from barrow.render.figures.svg import (
@@ -79,7 +81,7 @@ def bars(
     side = max(text_width(text, 11.5) for text in shown) + 12
     top, bottom = 14.0, 14.0 + row * len(readings)
     ends = readings if scale is None else scale
-    x = AxisScale(min(0.0, _bottom(ends)), max(ends.top, 1e-300), room, width - side - 6)
+    x = AxisScale(min(0.0, ends.bottom), max(ends.top, 1e-300), room, width - side - 6)
     zero = x(0.0)
     body = [_grid(x, top, bottom, unit)]
     for i, name in enumerate(names):
@@ -95,16 +97,17 @@ def bars(
     if note:
         body.append(element("text", text=note, x=room, y=bottom + 36, class_="note"))
     height = bottom + (46 if note else 26)
-    return build_figure(
+    figure = build_figure(
         *body, title=title, description=f"{sentence}{note and ' ' + note}", width=width, height=height, kind="bars"
     )
+    return replace(figure, data=BarData(names, readings))
 
 
 def largest_text(readings: Readings, names: Sequence[object]) -> str:
     """The finding of a histogram in a sentence or two."""
     best = int(readings.value.argmax())
     below = int(readings.below.sum())
-    many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
+    many = f" {below:,} of {len(readings):,} values cannot be distinguished from 0." if below else ""
     text = readings.describe(best, names[best])
     return f"{text}.{many}" if len(names) == 1 else f"The largest value is {text}.{many}"
 
@@ -122,12 +125,6 @@ def _ends(readings: Readings, i: int, whole: bool) -> str:
     if readings.low is None or readings.high is None or not whole:
         return value
     return f"{value}  ({between(readings.low[i], readings.high[i], readings.unit)})"
-
-
-def _bottom(readings: Readings) -> float:
-    least = float(readings.value.min() if readings.low is None else readings.low.min())
-    # A share is never below 0: whiskers of shares are cut there.
-    return 0.0 if readings.unit == PERCENT and float(readings.value.min()) >= 0 else least
 
 
 def _grid(x: AxisScale, top: float, bottom: float, unit: str) -> str:
@@ -210,13 +207,13 @@ def histogram(
     text, height = _finding(readings, name), min(height, round(0.8 * width))
     top, bottom = 34.0, height - 50.0
     all_ends = readings if scale is None else scale
-    y = AxisScale(_bottom(all_ends), max(all_ends.top, 1e-300) * 1.04, bottom, top)
-    left = ticks_width(y, lambda t: near(t, unit))
-    right = width - 14.0
+    y = AxisScale(all_ends.bottom, max(all_ends.top, 1e-300) * 1.04, bottom, top)
+    left, right = ticks_width(y, lambda t: near(t, unit)), width - 14.0
     x = AxisScale(float(ends[0]), float(ends[-1]), left, right, axis)
     columns = _columns(readings, ends, x)
     many = f"Each column shows the largest of its bins: there are {len(readings):,}."
     note = many if len(columns) < len(readings) else ""
+    text += note and f" {note}"
     body = [left_axis(y, left, clean(what), lambda t: near(t, unit), right=right)]
     gap = 1.2 if (right - left) / len(columns) > 5 else 0.0
     whiskers: list[str] = []
@@ -227,21 +224,21 @@ def histogram(
         whiskers.append(_upright_whisker(readings, i, y, (a + b) / 2, (b - a) / 2))
     body += whiskers if (right - left) / len(columns) >= 5 else [_band(readings, columns, y)]
     body += [] if truth is None else [_outline(truth, columns, y)]
-    label = " ".join(part for part in (clean(axis), note) if part) if not note else f"{clean(axis)}. {note}".strip(". ")
+    label = clean(axis) if not note else f"{clean(axis)}. {note}".strip(". ")
     body.append(bottom_axis(x, bottom, label, lambda t: near(t, digits=6)))
-    about = f"{text}{note and ' ' + note}"
-    return build_figure(
-        *body, title=title, description=about, width=width, height=height, kind="histogram", reach=10**4
+    figure = build_figure(
+        *body, title=title, description=text, width=width, height=height, kind="histogram", reach=10**4
     )
+    return replace(figure, data=ColumnData(ends, readings, clean(axis)))
 
 
 def _finding(readings: Readings, name: Callable[[int], str]) -> str:
     best, below = int(readings.value.argmax()), int(readings.below.sum())
     if below == len(readings) > 1:
         most = max(readings.ceiling(i) for i in range(below))
-        none = f"No single one of {below:,} values stands out of the noise: each is at most"
+        none = f"No single one of {below:,} values stands out from the noise: each is at most"
         return f"{none} {at_most(most, readings.unit, digits=2)}. Read the shape, not single bars."
-    many = f" {below:,} of {len(readings):,} values cannot be told from 0." if below else ""
+    many = f" {below:,} of {len(readings):,} values cannot be distinguished from 0." if below else ""
     return f"The largest value is {readings.describe(best, name(best))}.{many}"
 
 
@@ -267,7 +264,7 @@ def _outline(truth: Numbers, columns: Sequence[tuple[int, float, float]], y: Axi
 def _band(readings: Readings, columns: Sequence[tuple[int, float, float]], y: AxisScale) -> str:
     """The intervals of what stands out as bands, where columns are too narrow for whiskers.
 
-    Limits of single columns that cannot be told from 0 would hide the shape, which is known better than they are.
+    Limits of single columns that cannot be distinguished from 0 would hide the shape, which is known better.
     """
     if readings.low is None or readings.high is None:
         return ""

@@ -17,8 +17,11 @@ from barrow.numerics.places import Floats
 _RADIUS_KM = 6371.0088
 _FAR_KM = 3000.0
 """Beyond so many kilometres a city says nothing: coordinates do."""
-_VAGUE_KM = 80.0
-"""The list has a tenth of a degree: below so many kilometres its distances and directions would be guesses."""
+_VAGUE_KM = 1.5
+"""Where a city's middle is, is not known better: nearer than this there is no distance and no direction."""
+_LEAST = ((1.0, 0.05), (4.0, 0.1))
+"""Up to so many degrees cities of so many millions tell places apart; on larger maps those of ``LARGE``."""
+LARGE, _AROUND = 0.2, 1.5
 _MANY = 2_000
 """Places that are compared with all cities at once."""
 _WINDS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
@@ -42,9 +45,9 @@ def cities() -> Cities:
     'Tokyo'
     """
     text = files("barrow.render.figures").joinpath("cities.csv").read_text(encoding="utf-8")
-    rows = sorted(csv.DictReader(StringIO(text)), key=lambda row: -float(row["millions"]))
-    lat, lon, millions = (np.array([float(row[name]) for row in rows]) for name in ("lat", "lon", "millions"))
-    return Cities(tuple(row["name"] for row in rows), lat, lon, millions)
+    _, *rows = csv.reader(StringIO(text))
+    names, *numbers = zip(*rows, strict=True)
+    return Cities(names, *(np.array(column, dtype=np.float64) for column in numbers))
 
 
 def place_name(lat: float, lon: float, digits: int = 1) -> str:
@@ -76,9 +79,9 @@ def place_names(lat: Floats, lon: Floats, reach: float = 0.0) -> list[str]:
         reach: So many kilometres from a city a place is still called by its name alone.
 
     >>> place_names(np.array([48.86, 48.86, -50.0]), np.array([2.35, 2.5, -120.0]), reach=5)
-    ['Paris', 'near Paris', '50°S 120°W']
-    >>> place_names(np.array([48.86]), np.array([5.0]))
-    ['190 km E of Paris']
+    ['Paris', '11 km E of Paris', '50°S 120°W']
+    >>> place_names(np.array([48.857, 48.93, 48.797]), np.array([2.351, 2.36, 2.13]))
+    ['near Paris', 'near Saint-Denis', 'near Versailles']
     """
     lat, lon = np.asarray(lat, dtype=np.float64), np.asarray(lon, dtype=np.float64)
     parts = [slice(k, k + _MANY) for k in range(0, len(lat), _MANY)]
@@ -92,7 +95,7 @@ def place_names(lat: Floats, lon: Floats, reach: float = 0.0) -> list[str]:
 
 
 def _near(lat: Floats, lon: Floats, reach: float) -> list[str]:
-    known = cities()
+    known = _told_apart(lat, lon)
     p, q, turn = np.radians(lat)[:, None], np.radians(known.lat)[None, :], np.radians(lon[:, None] - known.lon[None, :])
     half = np.sin((p - q) / 2) ** 2 + np.cos(p) * np.cos(q) * np.sin(turn / 2) ** 2
     away = 2 * _RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
@@ -111,3 +114,16 @@ def _near(lat: Floats, lon: Floats, reach: float) -> list[str]:
         else f"{near(far, 'km', digits=2)} {_WINDS[w]} of {known.names[city]}"
         for city, far, w in zip(best.tolist(), away[rows, best].tolist(), wind.tolist(), strict=True)
     ]
+
+
+def _told_apart(lat: Floats, lon: Floats) -> Cities:
+    """The cities that places may be named by: all large ones, and on a small map those around it."""
+    known, size = cities(), max(float(np.ptp(lat)), float(np.ptp(lon)))
+    least = next((millions for most, millions in _LEAST if size <= most), LARGE)
+    east = (known.lon - float(lon.min()) + 180.0) % 360.0 - 180.0
+    wide = _AROUND / max(float(np.cos(np.radians(np.abs(lat).max()))), 0.1)
+    around = (known.lat >= lat.min() - _AROUND) & (known.lat <= lat.max() + _AROUND)
+    around &= (east >= -wide) & (east <= np.ptp(lon) + wide) & (known.millions >= least)
+    kept = np.flatnonzero(around | (known.millions >= LARGE))
+    names = tuple(known.names[k] for k in kept.tolist())
+    return Cities(names, known.lat[kept], known.lon[kept], known.millions[kept])

@@ -1,4 +1,4 @@
-"""A figure: SVG text with a title and a description, saved as SVG, HTML or PNG, shown by notebooks; and its colours.
+"""A figure: SVG text with a title and a description, saved as SVG, HTML, PNG or PDF, shown by notebooks; its colours.
 
 Colours by day and by night are CSS variables; ``figures.css`` has the rules that use them. Shades of one class ladder
 grow monotonously in contrast with the ground. The colours of curves differ in lightness as well as in hue and come with
@@ -10,7 +10,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape as escape_html
 from importlib.resources import files
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from barrow.errors import ParameterError, optional_library
+from barrow.render.figures.data import FigureData
 from barrow.render.figures.svg import KEY, clean, element, hatch, lawful
 
 Theme = Literal["auto", "light", "dark"]
@@ -53,6 +55,7 @@ class Figure:
         description: What it shows, in sentences.
         width: In pixels.
         height: In pixels.
+        data: What it shows as numbers, of those kinds that can be drawn into axes of matplotlib.
 
     >>> from barrow.render.figures import bars
     >>> figure = bars(["Paris", "Rome"], [0.6, 0.4], title="Where people go")
@@ -67,6 +70,7 @@ class Figure:
     description: str
     width: int
     height: int
+    data: FigureData | None = field(default=None, repr=False, compare=False)
 
     def __str__(self) -> str:
         """Title and description: what remains of a figure in a terminal."""
@@ -100,10 +104,24 @@ class Figure:
 
     def png(self, theme: Theme = "light", *, scale: float = 2.0) -> bytes:
         """The figure as PNG (extra ``png``)."""
-        return _png(self.standalone("light" if theme == "auto" else theme), scale)
+        resvg_py = optional_library("resvg_py", extra="png", purpose="PNG files")
+        return _written(
+            self.standalone("light" if theme == "auto" else theme),
+            lambda svg: bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=scale, sans_serif_family="DejaVu Sans")),
+        )
+
+    def pdf(self, theme: Theme = "light") -> bytes:
+        """The figure as PDF of one page, with shapes and fonts that can be enlarged (extra ``pdf``)."""
+        vl_convert = optional_library("vl_convert", extra="pdf", purpose="PDF files")
+        sides = 'width="{}" height="{}"'
+        # A pixel is 1/96 inch, a point 1/72: the library writes one as the other.
+        points = sides.format(0.75 * self.width, 0.75 * self.height)
+        svg = self.standalone("light" if theme == "auto" else theme)
+        svg = svg.replace(sides.format(self.width, self.height), points, 1)
+        return _written(svg, lambda text: bytes(vl_convert.svg_to_pdf(text)))
 
     def save(self, path: str | PathLike[str], *, theme: Theme = "auto") -> Path:
-        """Write the figure; the name's ending says how: ``.svg``, ``.html`` or ``.png``.
+        """Write the figure; the name's ending says how: ``.svg``, ``.html``, ``.png`` or ``.pdf``.
 
         >>> import tempfile
         >>> from barrow.render.figures import bars
@@ -113,13 +131,14 @@ class Figure:
         """
         target = Path(path)
         kind = target.suffix.lower()
-        if kind == ".png":
-            target.write_bytes(self.png(theme))
+        if kind in (".png", ".pdf"):
+            target.write_bytes(self.png(theme) if kind == ".png" else self.pdf(theme))
         elif kind in (".svg", ".html"):
             text = self.standalone(theme) + "\n" if kind == ".svg" else self.html(theme)
             target.write_text(text, encoding="utf-8", newline="\n")
         else:
-            raise ParameterError(f"The file is called {target.name!r}.", allowed=".svg, .html, .png", fix="figure.svg")
+            allowed = ".svg, .html, .png, .pdf"
+            raise ParameterError(f"The file is called {target.name!r}.", allowed=allowed, fix="figure.svg")
         return target
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
@@ -194,22 +213,17 @@ def _digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _png(svg: str, scale: float) -> bytes:
-    resvg_py = optional_library("resvg_py", extra="png", purpose="PNG files")
-
-    def render(text: str, zoom: float) -> bytes:
-        return bytes(resvg_py.svg_to_bytes(svg_string=text, zoom=zoom, sans_serif_family="DejaVu Sans"))
-
-    # Without any font the renderer leaves all text out and says nothing.
+def _written(svg: str, render: Callable[[str], bytes]) -> bytes:
+    """What a renderer makes of a figure. Without any font it would leave all text out and say nothing."""
     empty = '<svg xmlns="http://www.w3.org/2000/svg" width="20" height="20">{}</svg>'
     word = '<text x="2" y="15" font-family="sans-serif" font-size="12">X</text>'
-    if render(empty.format(word), 1) == render(empty.format(""), 1):
+    if render(empty.format(word)) == render(empty.format("")):
         raise ParameterError(
             "This machine has no font to write the figure's texts with.",
-            allowed="PNG where a sans-serif font such as DejaVu Sans is installed",
+            allowed="PNG and PDF where a sans-serif font such as DejaVu Sans is installed",
             fix="save the figure as .svg or .html",
         )
-    return render(svg, scale)
+    return render(svg)
 
 
 @cache

@@ -12,7 +12,7 @@ const barrowRead = root => {
     if (!marks.length && layers.length < 2) return;
     const after = document.createElement("div");
     svg.after(after);
-    const out = make("p", "bw-said", after);
+    const row = layers.length > 1 ? make("div", "bw-layers", after) : null, out = make("p", "bw-said", after);
     out.setAttribute("aria-live", "polite");
     const shown = m => !m.g.closest(".off");
     if (marks.length) {
@@ -53,16 +53,28 @@ const barrowRead = root => {
         show(best);
       });
     }
-    if (layers.length > 1) {
-      const row = make("div", "bw-layers", after);
+    if (row) {
+      const still = matchMedia("(prefers-reduced-motion: reduce)");
       row.setAttribute("role", "group"); row.setAttribute("aria-label", "What the figure shows");
+      let shownNow = layers[0], frame = 0, timer = 0;
+      const draw = () => svg.querySelectorAll("[data-layer]").forEach(g =>
+        g.classList.toggle("off", g.dataset.layer !== shownNow || (g.dataset.frame || frame) != frame));
+      // Draws of the noise run only while somebody lets them; a second press stops them, and who wants no motion steps.
+      const stop = () => { clearInterval(timer); timer = 0; };
       layers.forEach((name, k) => {
-        const button = make("button", "", row);
-        button.type = "button"; button.textContent = name; button.setAttribute("aria-pressed", String(k === 0));
+        const button = make("button", "", row), own = [...svg.querySelectorAll(`[data-layer="${CSS.escape(name)}"]`)];
+        const frames = new Set(own.map(g => g.dataset.frame || 0)).size;
+        const next = () => { frame = (frame + 1) % frames; draw(); };
+        const label = () => { button.textContent = frames < 2 ? name : timer && shownNow === name ? `${name}: stop` : still.matches && shownNow === name ? `${name}: next` : name; };
+        button.type = "button"; button.setAttribute("aria-pressed", String(k === 0)); label();
+        row.addEventListener("click", label);
         button.addEventListener("click", () => {
+          const running = timer, same = shownNow === name;
+          stop();
           row.querySelectorAll("button").forEach(b => b.setAttribute("aria-pressed", String(b === button)));
-          svg.querySelectorAll("[data-layer]").forEach(g => g.classList.toggle("off", g.dataset.layer !== name));
-          out.textContent = (svg.querySelector(`[data-layer="${CSS.escape(name)}"]`) || {}).dataset.about || "";
+          if (!same) { shownNow = name; frame = 0; draw(); out.textContent = own[0].dataset.about || ""; }
+          else if (frames > 1 && still.matches) next();
+          if (frames > 1 && !still.matches && !running) timer = setInterval(next, 900);
         });
       });
     }

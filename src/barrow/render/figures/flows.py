@@ -1,4 +1,4 @@
-"""Flows between places: an arrow for each that stands out of the noise, and a ring where it stays."""
+"""Flows between places: an arrow for each that stands out from the noise, and a ring where it stays."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def flows_figure(
     width: int = 720,
     most_height: int = 520,
 ) -> Figure:
-    """Arrows from places to places, the wider the larger; only the ``most`` largest that stand out of the noise.
+    """Arrows from places to places, the wider the larger; only the ``most`` largest that stand out from the noise.
 
     Args:
         starts: Where flows begin.
@@ -60,7 +60,7 @@ def flows_figure(
 
     >>> towns = Places.points([48.86, 52.52], [2.35, 13.4])
     >>> print(flows_figure(towns, towns, [0.4, 0.1, 0.2, 0.3], noise=0.15, title="Trips"))
-    Trips. 3 of 4 flows stand out of the noise. The largest: within Paris: 40 %; within Berlin: 30 %; Berlin to Paris:
+    Trips. 3 of 4 flows stand out from the noise. The largest: within Paris: 40 %; within Berlin: 30 %; Berlin to Paris:
     20 %.
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
@@ -160,7 +160,7 @@ def _arrow(tail: tuple[float, float], head: tuple[float, float], wide: float) ->
 
 def _text(readings: Readings, order: Ids, names: Sequence[str]) -> str:
     seen = int((~readings.below & (readings.value > 0)).sum())
-    lines = [f"{seen:,} of {len(readings):,} flows stand out of the noise."]
+    lines = [f"{seen:,} of {len(readings):,} flows stand out from the noise."]
     if len(order):
         best = [readings.describe(int(i), name) for i, name in zip(order[:3], names, strict=False)]
         lines.append(f"The largest: {'; '.join(best)}.")

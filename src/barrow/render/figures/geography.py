@@ -14,8 +14,6 @@ from barrow.render.figures.projection import MapProjection
 from barrow.render.figures.svg import AxisScale, element, text_width
 
 _MOST_CITIES = 12
-_COARSE = 1.0
-"""Maps of fewer degrees name a city without a dot: the list is too coarse to say where it is."""
 _KM = 111.195
 """Kilometres of a degree of latitude."""
 
@@ -71,8 +69,7 @@ def _cities(projection: MapProjection, taken: list[Rectangle]) -> str:
             continue
         taken.append(box)
         side = {"x": px + 7, "class_": "note halo"} if right else {"x": px - 7, "class_": "note halo end"}
-        if north - south >= _COARSE:
-            parts.append(element("circle", cx=px, cy=py, r=2.6, class_="city"))
+        parts.append(element("circle", cx=px, cy=py, r=2.6, class_="city"))
         parts.append(element("text", text=known.names[k], y=py + 4, **side))
         if len(taken) - count >= _MOST_CITIES:
             break

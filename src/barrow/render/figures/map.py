@@ -1,9 +1,10 @@
-"""A map of released values: classes of colour, hatched where nothing stands out of the noise, and how sure each is."""
+"""A map of released values: classes of colour, hatched where nothing stands out from the noise, and its accuracy."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,8 +13,10 @@ import numpy.typing as npt
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near
 from barrow.numerics.places import Places
+from barrow.render.figures.data import MapData, key_of
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.geography import PlaceNames, landmarks
+from barrow.render.figures.layers import FIRST, FigureLayer, layer_group
 from barrow.render.figures.outline import Ground, Outline, bundled_ground, own_ground, relative_path
 from barrow.render.figures.places import Ids, disc_radius, shapes_of, turned
 from barrow.render.figures.projection import Box, MapProjection, checked_box
@@ -28,7 +31,7 @@ from barrow.render.figures.readings import (
     coarse_edges,
     finite,
 )
-from barrow.render.figures.svg import KEY, element, hatched, legend, mark, number, shades_of
+from barrow.render.figures.svg import KEY, Floats, element, hatched, legend, mark, number, shades_of
 
 if TYPE_CHECKING:
     from barrow.questions.value_tables import Regions
@@ -37,7 +40,12 @@ MOST_MARKS = 600
 _MANY = 20_000
 _LEAST, _MOST = 0.04, 0.75
 """A map is cropped to no less than the first of its size, and not at all where more than the second would stay."""
-_SURE = ("cannot be told from 0", "± 20 % of the value or more", "± 10 % to 20 % of the value", "better than ± 10 %")
+_SURE = (
+    "cannot be distinguished from 0",
+    "± 20 % of the value or more",
+    "± 10 % to 20 % of the value",
+    "better than ± 10 %",
+)
 
 
 def map_figure(
@@ -51,7 +59,7 @@ def map_figure(
     box: Sequence[float] | None = None,
     labels: Sequence[object] | None = None,
     outline: Outline | None = None,
-    redraws: Sequence[Numbers] = (),
+    layers: Sequence[FigureLayer] = (),
     regions: Regions | None = None,
     title: str = "Map",
     crop: bool = True,
@@ -71,7 +79,7 @@ def map_figure(
         box: South, west, north, east; by default what holds all places.
         labels: Names of the places; the nearest large cities by default.
         outline: GeoJSON to draw instead of the bundled coasts and borders.
-        redraws: Values of other maps that fit what was released as well: more layers.
+        layers: What else it could show: other maps that a script switches to.
         regions: Neighbouring places that stand out together: these are painted too, and everything else is hatched.
         title: What the figure is.
         crop: Show the part where values stand out, where that is a part.
@@ -81,8 +89,8 @@ def map_figure(
 
     >>> cells = Places.cells([40, 40], [-75, -74], [41, 41], [-74, -73])
     >>> print(map_figure(cells, [0.01, 0.4], noise=0.02, title="Visits"))
-    Visits. 1 of 2 places stand out of the noise. The largest values: New York: 40 %. Hatched places cannot be told from
-    0.
+    Visits. 1 of 2 places stand out from the noise. The largest values: New York: 40 %. Hatched places cannot be
+    distinguished from 0.
     """
     readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
     _check_counts(readings, places, labels)
@@ -96,22 +104,30 @@ def map_figure(
     edges = class_edges(common) if regions is None else coarse_edges(common)
     classes = classes_of(shown, edges)
     height = projection.fit[3]
-    layers = _layers(places, shown, edges, classes, projection, redraws, (width, height))
+    drawn = _layers(places, shown, edges, classes, projection, layers, (width, height))
     named = PlaceNames(places, labels)
     marks = _marks(places, readings, named, projection)
     if regions is not None:
         marks += _region_marks(places, readings, regions, projection, MOST_MARKS - len(marks))
     unsure = _unsure(places, projection, None if box is None else whole) if (classes == 0).any() else ""
-    return build_figure(
-        *_stacked(ground, projection, unsure, layers, marks),
+    figure = build_figure(
+        *_stacked(ground, projection, unsure, drawn, marks),
         title=title,
         description=_map_text(readings, named, len(marks), places, regions, whole != view),
         width=width,
-        height=height + max(used for _, _, used in layers) + 34,
+        height=height + max(used for _, _, used in drawn) + 34,
         kind="map",
         reach=24,
-        other="Nothing here stands out of the noise." if (classes == 0).any() else "",
+        other="Nothing here stands out from the noise." if (classes == 0).any() else "",
     )
+    return replace(figure, data=_map_data(places, edges, classes, unit, view))
+
+
+def _map_data(places: Places, edges: Sequence[float], classes: Ids, unit: str, view: Box) -> MapData:
+    names = class_names(edges, unit)
+    shades = shades_of(names)
+    drawn = np.asarray(shades)[classes]
+    return MapData(places, drawn, key_of(shades, names, drawn), view)
 
 
 def _check_counts(readings: Readings, places: Places, labels: Sequence[object] | None) -> None:
@@ -199,7 +215,7 @@ def _under(ground: Ground) -> str:
 
 
 def _unsure(places: Places, projection: MapProjection, box: Box | None) -> str:
-    """The hatching of the space itself, a box or its cells: what stands out of the noise is painted over it."""
+    """The hatching of the space itself, a box or its cells: what stands out from the noise is painted over it."""
     if box is not None:
         if box == projection.box:
             return _again("edge", fill=hatched())
@@ -225,37 +241,49 @@ def _layers(
     edges: Sequence[float],
     classes: Ids,
     projection: MapProjection,
-    redraws: Sequence[Numbers],
+    more: Sequence[FigureLayer],
     size: tuple[float, float],
 ) -> list[tuple[str, str, float]]:
     """For each layer its shapes, its key, and how high that is. The first is shown, a script lets the others appear."""
     width, height = size
-    shown: list[tuple[str, str, Ids, Sequence[str], Sequence[int]]] = []
     names = class_names(edges, readings.unit)
     shades = shades_of(names)
-    shown.append(("Values", "", np.asarray(shades)[classes], names, shades))
+    first = FIRST if more else FigureLayer("Values", "", [()])
+    shown = [(first, [np.asarray(shades)[classes]], names, shades)]
     if readings.low is not None and readings.high is not None and len(readings) <= _MANY:
         half = np.maximum(readings.high - readings.value, readings.value - readings.low)
         relative = half / np.maximum(readings.value, 1e-300)
         sure = np.select([classes == 0, relative < 0.1, relative < 0.2], [0, 5, 3], 1)
-        shown.append(("How sure", "How wide each interval is, relative to its value.", sure, _SURE, (0, 1, 3, 5)))
-    for k, other in enumerate(redraws):
-        again = finite(other, "redraws").ravel()
-        if len(again) != len(readings):
-            raise ParameterError("A redraw has another length.", allowed="one value a place", fix="one value a place")
-        result = np.searchsorted(np.asarray(edges), again, side="left")
-        name = "Another map that fits" + (f" ({k + 1})" if len(redraws) > 1 else "")
-        about = "One of many maps that the released numbers allow: what changes between them is noise."
-        shown.append((name, about, np.asarray(shades)[result], names, shades))
+        layer = FigureLayer("How sure", "How wide each interval is, relative to its value.", [sure])
+        shown.append((layer, [sure], list(_SURE), [0, 1, 3, 5]))
+    for layer in more:
+        frames = [finite(frame, "layers").ravel() for frame in layer.frames]
+        if any(len(frame) != len(readings) for frame in frames):
+            raise ParameterError("A layer has another length.", allowed="one value a place", fix="one value a place")
+        other = [np.asarray(shades)[_classes_again(frame, readings, edges, classes)] for frame in frames]
+        shown.append((layer, other, names, shades))
     out = []
-    for k, (name, about, result, words, used) in enumerate(shown):
-        paths = shapes_of(places, result.astype(np.int64), projection, MOST_CLASSES)
-        cells = [element("path", d=d, class_=f"cell q{c}") for c, d in enumerate(paths, 1) if d]
-        hidden = {"class_": "off"} if k else {}
-        shapes = element("g", *cells, data_layer=name, data_about=about, clip_path=f"url(#{KEY}-frame)", **hidden)
-        key, tall = legend(words, x=6, y=height + 32, width=width - 6, below=bool((result == 0).any()), classes=used)
-        out.append((shapes, element("g", key, data_layer=name, **hidden), tall))
+    for layer, frames, words, used in shown:
+        groups = []
+        for k, frame in enumerate(frames):
+            paths = shapes_of(places, frame.astype(np.int64), projection, MOST_CLASSES)
+            cells = [element("path", d=d, class_=f"cell q{c}") for c, d in enumerate(paths, 1) if d]
+            groups.append(
+                layer_group(*cells, layer=layer, shown=layer is first, frame=k, clip_path=f"url(#{KEY}-frame)")
+            )
+        below = any(bool((frame == 0).any()) for frame in frames)
+        key, tall = legend(words, x=6, y=height + 32, width=width - 6, below=below, classes=used)
+        out.append(("".join(groups), layer_group(key, layer=layer, shown=layer is first), tall))
     return out
+
+
+def _classes_again(frame: Floats, readings: Readings, edges: Sequence[float], classes: Ids) -> Ids:
+    """The classes of other values; what was hatched stays so while it is below the limit of its place."""
+    limit = readings.high if readings.noise is None else readings.noise
+    hidden = classes == 0
+    if limit is not None:
+        hidden &= frame <= limit
+    return np.where(hidden, 0, np.searchsorted(np.asarray(edges), frame, side="left"))
 
 
 def _marks(places: Places, readings: Readings, named: PlaceNames, projection: MapProjection) -> list[str]:
@@ -307,7 +335,7 @@ def _members(regions: Regions) -> list[tuple[int, Ids]]:
 
 
 def _region_words(regions: Regions, number: int, count: int, where: str, unit: str) -> str:
-    many = f"{count:,} cells around {where}" if count > 1 else where
+    many = f"{count:,} cells {where if where.startswith('near ') else f'around {where}'}" if count > 1 else where
     low, high = float(regions.low[number - 1]), float(regions.high[number - 1])
     return f"{many}: {near(float(regions.share[number - 1]), unit)}, with 95 % certainty {between(low, high, unit)}"
 
@@ -318,7 +346,7 @@ def _regions_text(readings: Readings, regions: Regions, places: Places, marked: 
     held = float(readings.value[regions.of > 0].sum())
     many = f"{len(result):,} region{'s' * (len(result) != 1)}"
     share = near(held, PERCENT, digits=2)
-    lines = [f"{many}, of {seen:,} of {len(readings):,} places, stand out of the noise; they hold about {share}."]
+    lines = [f"{many}, of {seen:,} of {len(readings):,} places, stand out from the noise; they hold about {share}."]
     names = PlaceNames(places).of(np.array([own[len(own) // 2] for _, own in result[:3]], dtype=np.int64))
     words = [
         _region_words(regions, region, len(own), name, readings.unit)
@@ -355,7 +383,7 @@ def _map_text(
     below = int(readings.below.sum())
     seen = len(readings) - below
     best = [i for i in readings.largest(3).tolist() if not readings.below[i]]
-    lines = [f"{seen:,} of {len(readings):,} places stand out of the noise."]
+    lines = [f"{seen:,} of {len(readings):,} places stand out from the noise."]
     if best:
         words = [readings.describe(i, name) for i, name in zip(best, named.of(np.array(best)), strict=True)]
         lines.append(f"The largest values: {'; '.join(words)}.")
@@ -366,5 +394,5 @@ def _map_text(
         if readings.high is not None:
             most = max(float(readings.high[readings.below].max()), 0.0)
             bound = f": each is at most {at_most(most, readings.unit, digits=2)}"
-        lines.append(f"Hatched places cannot be told from 0{bound}.")
+        lines.append(f"Hatched places cannot be distinguished from 0{bound}.")
     return " ".join(lines) + rest

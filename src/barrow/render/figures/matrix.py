@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, near
 from barrow.render.figures.bars import MOST_BARS, bars, largest_text
+from barrow.render.figures.data import MatrixData, key_of
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import (
     Numbers,
@@ -74,9 +76,8 @@ def matrix(
     shades = shades_of(said_classes)
     classes = np.asarray(shades)[classes_of(readings, edges)]
     left = min(max(text_width(clean(row)[:200]) for row in down) + 12, 0.3 * width)
-    size = (width - left - 6) / len(across)
+    top, size = 26.0, (width - left - 6) / len(across)
     tall = min(max(size, 18.0), 30.0) if len(down) < 60 else max(6.0, 1400 / len(down))
-    top = 26.0
     body = []
     for j in range(0, len(across), max(1, math.ceil(len(across) * _widest(across) / (width - left)))):
         text = shortened(across[j], max(size, _widest(across)), 11.5)
@@ -102,9 +103,10 @@ def matrix(
         said_classes, x=left, y=bottom, width=width - left, below=bool((classes == 0).any()), classes=shades
     )
     sentence = largest_text(readings, names)
-    return build_figure(
+    figure = build_figure(
         *body, key, title=title, description=sentence, width=width, height=bottom + used, kind="matrix", reach=30
     )
+    return replace(figure, data=MatrixData(down, across, classes, key_of(shades, said_classes, classes)))
 
 
 def _named(row: str, column: str, across_first: bool) -> str:

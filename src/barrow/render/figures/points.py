@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from barrow.numerics.exact import between, near
 from barrow.render.figures.bars import each_text
+from barrow.render.figures.data import PointData
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Numbers, Readings, checked_labels
 from barrow.render.figures.svg import AxisScale, bottom_axis, clean, element, mark, shortened, text_width
@@ -76,9 +77,10 @@ def points(
         if turn is None
         else "; ".join(f"{clean(name)}: {_value_text(readings, i, turn, True)}" for i, name in enumerate(names)) + "."
     )
-    return build_figure(
+    figure = build_figure(
         axis, *body, title=title, description=sentence, width=width, height=bottom + 46, kind="points", reach=200
     )
+    return replace(figure, data=PointData(names, readings, turn))
 
 
 def _value_text(readings: Readings, i: int, turn: float | None, whole: bool) -> str:

@@ -22,7 +22,7 @@ from barrow.render.figures.svg import Floats, isolated
 class Readings:
     """Values with 95 % intervals and the noise of all of them together.
 
-    ``below`` is true where a value cannot be told from 0: it is not above the simultaneous noise, or, where that is
+    ``below`` is true where a value cannot be distinguished from 0: it is within the simultaneous noise, or, if that is
     not given, its interval reaches 0. Quantities such as a mean (not ``from_zero``) are where they are.
     """
 
@@ -62,7 +62,7 @@ class Readings:
 
     @cached_property
     def below(self) -> npt.NDArray[np.bool_]:
-        """Which values cannot be told from 0."""
+        """Which values cannot be distinguished from 0."""
         if not self.from_zero:
             return np.zeros(len(self), dtype=bool)
         if self.noise is not None:
@@ -81,6 +81,12 @@ class Readings:
         sure = float(self.high[~self.below].max()) if (~self.below).any() else 0.0
         limit = float(self.high.max())
         return max(sure, limit if most <= 0 else min(limit, 1.5 * most), most)
+
+    @property
+    def bottom(self) -> float:
+        """Where whiskers begin: a share is never below 0, so those of shares are cut there."""
+        least = float(self.value.min() if self.low is None else self.low.min())
+        return 0.0 if self.unit == PERCENT and float(self.value.min()) >= 0 else least
 
     def pick(self, index: npt.NDArray[np.int64]) -> Readings:
         """Some of the readings."""
@@ -104,7 +110,7 @@ class Readings:
         return np.argsort(-self.value, kind="stable")[:most]
 
     def ceiling(self, i: int) -> float:
-        """What a value that cannot be told from 0 is at most: the end of its interval, or value plus noise."""
+        """What a value that cannot be distinguished from 0 is at most: the end of its interval, or value plus noise."""
         if self.high is not None:
             return float(max(self.high[i], 0.0))
         return float(max(self.value[i], 0.0) + (0.0 if self.noise is None else self.noise[i]))
@@ -113,7 +119,7 @@ class Readings:
         """One reading in words; intervals are rounded outwards."""
         name = isolated(label)
         if self.below[i]:
-            return f"{name}: cannot be told from 0, at most {at_most(self.ceiling(i), self.unit, digits=2)}"
+            return f"{name}: may be 0, at most {at_most(self.ceiling(i), self.unit, digits=2)}"
         value = near(self.value[i], self.unit)
         if self.low is None or self.high is None:
             return f"{name}: {value}"
@@ -208,7 +214,7 @@ def _first_edge(readings: Readings) -> float:
 
 
 def classes_of(readings: Readings, edges: Sequence[float]) -> npt.NDArray[np.int64]:
-    """The class of each value: 0 for what cannot be told from 0, then 1 for the first class of colour."""
+    """The class of each value: 0 for what cannot be distinguished from 0, then 1 for the first class of colour."""
     result = np.searchsorted(np.asarray(edges), readings.value, side="left")
     return np.where(readings.below, 0, np.maximum(result, 1)).astype(np.int64)
 
@@ -217,4 +223,4 @@ def class_names(edges: Sequence[float], unit: str) -> list[str]:
     """What the legend says of each class; the edges are exact, so nothing is rounded."""
     lines = [near(edge, unit) for edge in edges]
     inner = [f"{a} to {b}" for a, b in pairwise(lines)]
-    return ["cannot be told from 0", *inner, f"above {lines[-1]}"]
+    return ["cannot be distinguished from 0", *inner, f"above {lines[-1]}"]

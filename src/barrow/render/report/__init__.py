@@ -17,13 +17,13 @@ if TYPE_CHECKING:
         plan_report,
         proposal_report,
     )
-    from barrow.render.report.release import Released, ledger_of, release_report
+    from barrow.render.report.release import Released, collected_report, ledger_of, release_report
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             ".page": "Learnt Picture ReportPage ReportTable Section report_html",
             ".plans": "comparison_report ledger_parts ledger_report plan_report proposal_report",
-            ".release": "Released ledger_of release_report",
+            ".release": "Released collected_report ledger_of release_report",
         },
     )

@@ -17,13 +17,13 @@ from barrow.study.prose import kind_of
 from barrow.study.statement import space_of
 
 _MODELS = {
-    "central": "Whoever held them before: the noise was added centrally. Only what this page says was published.",
-    "aggregated": "Nobody alone: each person's answer was rounded and cut into shares before it left, and several "
-    "aggregators added up their shares; all of them together could have seen it.",
+    "central": "The curator, who held them before and added the noise. Only what this page shows was published.",
+    "aggregated": "Nobody alone: each person's answer was rounded and split into shares on their device, and several "
+    "aggregators added up the shares; all of them together could have seen it.",
     "shuffle": "Nobody: each person's reports were randomised before they left, and mixed with those of all others.",
     "local": "Nobody: each person's report was randomised before it left.",
 }
-_VERDICTS = ((0.55, "hardly"), (0.75, "a little"), (0.9, "partly"), (1.0, "yes, almost surely"))
+_VERDICTS = ((0.55, "hardly"), (0.6, "a little"), (0.75, "partly"), (0.9, "mostly"), (1.0, "yes, almost surely"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +152,7 @@ def glance(releases: Sequence[Released], learnt: Sequence[Learnt]) -> list[tuple
             ("Can anyone detect a small change?", "The smaller a change in one person's data, the better it is hidden.")
         )
     delta = max(r.statement.delta for r in releases)
-    extra = f"; δ = {at_most(delta)} comes on top of it" if delta else ""
+    extra = f"; δ = {at_most(delta)} is added to it" if delta else ""
     worst = learnt[-1].probability
     answer = f"{verdict(worst)[:1].upper()}{verdict(worst)[1:]}: a 50 % guess becomes at most **{percent_up(worst)}**"
     rows.append(

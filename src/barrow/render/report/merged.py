@@ -1,4 +1,4 @@
-"""What a report says about single items of a histogram, and about regions that stand out of the noise together."""
+"""What a report says about single items of a histogram, and about regions that stand out from the noise together."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from barrow.spaces.shapes import cell_places
 from barrow.study.outputs import csv_text
 
 STANDS = (
-    "An item that stands out of the noise has an interval with two ends, and of all these intervals at most 5 % miss "
+    "An item that stands out from the noise has an interval with two ends, and of all these intervals at most 5 % miss "
     "on average; each of the others has an upper limit that holds with 95 %."
 )
 _NOT_DETERMINED = (
-    "The noise was added to fewer numbers than there are places, so that nothing determines a single place: the "
+    "The noise was added to fewer numbers than there are places, so single places are not determined: the "
     "colours within a region are an estimate, and each place has an upper limit only (95 %)."
 )
 _SOFT = (
-    " A region's border is as soft as the noisy numbers are apart, {}: the lower end counts what lies up to so far "
-    "outside, the upper end leaves out what lies so near inside."
+    " Regions have soft borders, {} wide: the lower end may count records that far outside, the upper end may leave "
+    "out records that near inside."
 )
 
 
@@ -37,7 +37,7 @@ def sure_items(facts: HistogramFacts, unit: str, bounds: Bounds) -> list[str]:
     """What is said about single items, and about regions."""
     if bounds.low is None:
         return []
-    own = f"{STANDS} This is worked out from the noisy values themselves, and costs no privacy."
+    own = f"{STANDS} This follows from the released values and costs no privacy."
     texts = [own if facts.determined else _NOT_DETERMINED]
     if bounds.regions is not None:
         soft = "" if facts.gap is None else _SOFT.format(near(facts.gap, unit))
@@ -54,14 +54,14 @@ def region_table(tables: Mapping[str, Rows], space: Space | None = None) -> Repo
     shown = []
     names = placed_names(rows[:MOST_ROWS], space) if placed else [str(row["name"]) for row in rows[:MOST_ROWS]]
     for row, where in zip(rows[:MOST_ROWS], names, strict=True):
-        name = f"around {where}" if placed and row["items"] != 1 else where
+        name = f"around {where}" if placed and row["items"] != 1 and not where.startswith("near ") else where
         ends = between(number(row, "low_95"), number(row, "high_95"), "%", zeros=True)
         shown.append([name, f"{row['items']:,}", near(number(row, "share"), "%", digits=3, zeros=True), ends])
     return ReportTable(
         ["region", "cells" if placed else "items", "share", "95 %, all at once"],
         shown,
         numeric=(1, 2, 3),
-        caption="Regions that stand out of the noise",
+        caption="Regions that stand out from the noise",
         total=len(rows),
         csv=csv_text(rows) if len(rows) <= MOST_ROWS * 8 else None,
         name="regions.csv",

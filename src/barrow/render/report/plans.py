@@ -51,8 +51,8 @@ def proposal_report(proposal: Proposal, plans: Sequence[Answer], quorum: str) ->
         [
             f"{len(rows):,} release{'s' if len(rows) > 1 else ''} from {proposal.dataset}, until "
             f"{proposal.expires[:10]}, if {quorum} approve.",
-            f"The digest of the proposal, which barrow approve must show as well: {proposal.digest}",
-            "An approval is good for these releases only, each of them once, from this ledger only.",
+            f"The digest of the proposal, which barrow approve must show too: {proposal.digest}",
+            "An approval covers these releases only, each of them once, from this ledger only.",
         ],
         table=ReportTable(["question", "period", "digest"], rows, caption="The releases"),
     )

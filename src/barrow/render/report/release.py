@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +17,7 @@ from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.promises import Scope, Window, event_from_json, guarantee_from_json, odds_upper
-from barrow.questions import Answer
+from barrow.questions import Answer, Collected
 from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
 from barrow.questions.plan_text import warnings
@@ -35,6 +35,7 @@ from barrow.questions.value_tables import (
 from barrow.render.figures import Figure, at_most, bars, between, near
 from barrow.render.figures.readings import Readings
 from barrow.render.item_figures import table_names
+from barrow.render.layers import layers_of
 from barrow.render.promises import Change, belief_figure
 from barrow.render.released import values_figure
 from barrow.render.report.accuracy import accuracy_of
@@ -44,7 +45,7 @@ from barrow.render.report.page import MOST_ROWS, Learnt, Picture, ReportPage, Re
 from barrow.render.report.series import Part, common_scale, parts_of, series_section, together
 from barrow.spaces import Space
 from barrow.study.outputs import csv_text
-from barrow.study.prose import kind_of, statement_text
+from barrow.study.prose import kind_of, statement_lines
 
 WIDE, NARROW = 720, 360
 _MOST = 250_000
@@ -93,15 +94,31 @@ def release_report(
         belief=None if several else _belief(first, worst),
         accuracy_text=texts,
         accuracy=pictures,
-        **{
-            "budget": _budget(releases),
-            "budget_text": [f"Releases about the same people add up. {_cap(_price(releases))}{spent}."],
-            **more,
-        },
-        warnings=[w for r in releases for w in _warnings(r)],
         technical=_technical(releases),
         parameters=[pair for r in releases for pair in _parameters(r, several)],
-        commands=_commands(releases),
+        **{
+            "warnings": [w for r in releases for w in _warnings(r)],
+            "budget": _budget(releases),
+            "budget_text": [f"Releases about the same people add up. {_cap(_price(releases))}{spent}."],
+            "commands": _commands(releases),
+            **more,
+        },
+    )
+
+
+def collected_report(result: Collected, *, outline: Any = None) -> ReportPage:
+    """What a report says about the values of people's own reports: that of a release, without a ledger."""
+    page = release_report([Released(result.statement, result.tables, plan=result.plan)], outline=outline)
+    warnings = [result.warning] if result.warning else []
+    told = [note for note in result.notes if note not in (result.warning, *page.technical)]
+    return replace(
+        page,
+        kicker=page.kicker.replace("release", "results of people's own reports", 1),
+        warnings=[*warnings, *page.warnings],
+        technical=[*page.technical, *told],
+        budget=None,
+        budget_text=(),
+        commands=(),
     )
 
 
@@ -193,8 +210,10 @@ def _heading(released: Released) -> str:
 def _answer(released: Released, several: bool, outline: Any) -> Section:
     statement, rows = released.statement, counted_rows(released.tables["values"])
 
+    layers = layers_of(released.plan, statement.answer, released.tables)
+
     def draw(width: int) -> Any:
-        return values_figure(statement, released.tables, released.where, width=width, outline=outline)
+        return values_figure(statement, released.tables, released.where, width=width, outline=outline, layers=layers)
 
     bounds = bounds_of(statement.answer, released.tables)
     title = _heading(released) if several else "The answer"
@@ -205,7 +224,7 @@ def _answer(released: Released, several: bool, outline: Any) -> Section:
         much = f"There are {len(rows):,} values, too many to draw: the table has the largest."
         return Section(title, [*text, much], table=table, certainty=_sure(released, bounds), sentence=sentence)
     if not any(row.get("determined", True) for row in rows):
-        return Section(title, [*text, "The noise leaves no value determined."], table=table)
+        return Section(title, [*text, "The noise is too large to determine any value."], table=table)
     wide = draw(WIDE)
     narrow = draw(NARROW) if len(rows) <= _MANY else None
     caption = wide.description
@@ -227,10 +246,12 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
         texts += sure_items(result, statement.unit, bounds)
         texts += quantile_words(released.tables.get("quantiles", []))
     elif facts.frequency is not None and bounds.low is not None:
-        texts.append(f"{STANDS} Variances are estimated from the reports, so this is about right, and not proved.")
+        texts.append(
+            f"{STANDS} Variances are estimated from the reports, so this holds approximately and is not proved."
+        )
     elif own_intervals(released):
         many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
-        texts.append(f"{many} with probability 95 %: worked out from the noisy values that were released.")
+        texts.append(f"{many} with probability 95 %: computed from the released values.")
     elif facts.half_width_95 is not None:
         each, every = facts.half_width_95, facts.half_width_95_all
         texts.append(f"Each value is within ± {at_most(each, unit)} of the true one with probability 95 %.")
@@ -295,29 +316,22 @@ def _belief(statement: Statement, worst: float) -> Picture | None:
     event = event_from_json(statement.event)
     delta = guarantee_from_json(statement.guarantee).definition.parameters["delta"]
 
-    @cache
-    def cost(share: Fraction, reach: Fraction) -> Fraction:
-        return epsilon_at(event, share, reach, delta)
-
-    def draw(width: int) -> Figure | None:
-        return belief_figure(
-            changes,
-            cost=None if statement.alpha is None else cost,
-            worst=worst,
-            unit=statement.unit,
-            diameter=statement.diameter,
-            delta=statement.worst_case.delta,
-            snapping=statement.snapping,
-            records=statement.records,
-            width=width,
-        )
-
-    wide = draw(WIDE)
-    if wide is None:
+    draw = belief_figure(
+        changes,
+        cost=None if statement.alpha is None else lambda share, reach: epsilon_at(event, share, reach, delta),
+        worst=worst,
+        unit=statement.unit,
+        diameter=statement.diameter,
+        delta=statement.worst_case.delta,
+        snapping=statement.snapping,
+        records=statement.records,
+    )
+    if draw is None:
         return None
-    numbers = "The numbers are the promises: the bar is what was promised, the circle what is kept. " if rows else ""
-    curve = "Each curve is a share of one person's data that had been elsewhere. No curve passes the dashed line."
-    return Picture(wide, numbers + curve, draw(NARROW))
+    bars = "The numbers are the promises: the bar is the promised limit, the circle the limit that holds. "
+    numbers = bars if rows else ""
+    curve = "Each curve is for one share of a person's data. No curve passes the dashed line."
+    return Picture(draw(WIDE), numbers + curve, draw(NARROW))
 
 
 def _budget(releases: Sequence[Released]) -> Picture | None:
@@ -336,7 +350,7 @@ def _budget(releases: Sequence[Released]) -> Picture | None:
         return bars(shown, [min(1.0, share) for share in used], title=title, width=width, labels_share=0.55)
 
     many = "These releases use" if len(releases) > 1 else "This release uses"
-    return Picture(draw(WIDE), f"{many} so much of what each promise allows to all releases together.", draw(NARROW))
+    return Picture(draw(WIDE), f"{many} this much of what each promise allows for all releases together.", draw(NARROW))
 
 
 def _price(releases: Sequence[Released]) -> str:
@@ -353,7 +367,7 @@ def _warnings(released: Released) -> list[str]:
 
 def _technical(releases: Sequence[Released]) -> list[str]:
     """The statements in words; of several what they have in common once, and then what each has alone."""
-    told = [[" ".join(text.split()) for text in _paragraphs(statement_text(r.statement))] for r in releases]
+    told = [list(filter(None, statement_lines(r.statement))) for r in releases]
     common = [line for line in told[0] if all(line in other for other in told)]
     if len(told) == 1:
         return common
@@ -364,17 +378,6 @@ def _technical(releases: Sequence[Released]) -> list[str]:
         if line not in common and line.startswith("Releases about")
     ]
     return [*common, *own, "Each folder holds its whole statement in words, statement.txt."]
-
-
-def _paragraphs(text: str) -> list[str]:
-    """Lines that were wrapped, joined again."""
-    texts: list[str] = []
-    for line in text.splitlines():
-        if texts and not line.startswith("- ") and not texts[-1].endswith((".", ";", ":")):
-            texts[-1] += " " + line.strip()
-        else:
-            texts.append(line.strip())
-    return texts
 
 
 def _parameters(released: Released, several: bool) -> list[tuple[str, str]]:

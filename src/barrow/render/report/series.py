@@ -15,6 +15,7 @@ from msgspec import structs
 from barrow.errors import ParameterError
 from barrow.numerics.exact import between, near
 from barrow.promises import Scope, Window, exposure
+from barrow.questions.answer import TableRow
 from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows, bounds_of, unit_of, values_of
 from barrow.render.figures import Figure, intervals
@@ -86,7 +87,7 @@ def common_scale(parts: Sequence[Part]) -> Readings | None:
     return Readings.together(every) if len({one.unit for one in every}) == 1 else None
 
 
-def _without(row: Mapping[str, object]) -> dict[str, object]:
+def _without(row: TableRow) -> TableRow:
     return {name: value for name, value in row.items() if name != GROUP}
 
 
@@ -130,7 +131,7 @@ def series_section(
     pictures = [Picture(draw(part, SMALL), part.name) for part in ordered[:_MOST_MULTIPLES]]
     more = len(known) - len(pictures)
     left = [f"{more:,} more are in the tables."] if more else []
-    left += [f"Not determined, because nobody's records may be in them: {', '.join(lost)}."] if lost else []
+    left += [f"Not determined, because they may hold no records: {', '.join(lost)}."] if lost else []
     return Section(
         title, left, pictures, _whole_table(parts), sentence=f"{sentence} All pictures have one scale.".strip()
     )
@@ -196,7 +197,7 @@ def differences(
     Intervals that hold ``at_once`` are taken as they are.
 
     >>> differences(["a", "b"], [1.0, 9.0], [0.5, 8.5], [1.5, 9.5], additive=True)[0]
-    'More than the noise: a and b. All comparisons together hold with probability 95 %.'
+    'Larger than the noise: a and b. All comparisons together hold with probability 95 %.'
     """
     count = len(names)
     if count < 2:
@@ -216,15 +217,15 @@ def differences(
         sure = "All comparisons together hold with probability 95 %."
     else:
         sure = (
-            f"These are pairs whose 95 % intervals do not meet: each alone is wrong with probability at most 10 %, and "
-            f"of the {pairs:,} that were compared some may be wrong by chance."
+            f"The 95 % intervals of these pairs do not overlap: each pair alone is wrong with probability at most 10 "
+            f"%, and of the {pairs:,} pairs that were compared some may be wrong by chance."
         )
     if not apart:
         return ["No two values differ by more than the noise."]
     listed = "; ".join(apart[:_MOST_PAIRS])
     more = f"; and {len(apart) - _MOST_PAIRS:,} more pairs" if len(apart) > _MOST_PAIRS else ""
     same = "" if len(apart) == pairs else " The differences of all others may be noise."
-    return [f"More than the noise: {listed}{more}. {sure}{same}"]
+    return [f"Larger than the noise: {listed}{more}. {sure}{same}"]
 
 
 def _table(

@@ -37,7 +37,7 @@ function drawPromises() {
     row.out = out;
     return row;
   }));
-  byId("delta").replaceChildren(field({ kind: "text", label: "δ", about: "By how much more often a guess may be right than promised; 0 for never. It must be far below 1 in the number of people." }, state.study.delta ?? 0, v => change(study => { if (v === "" || v === "0") delete study.delta; else study.delta = v; }, { key: "delta" })));
+  byId("delta").replaceChildren(field({ kind: "text", label: "δ", about: "How much a guess may gain beyond the promises; 0 for nothing. It must be far below 1 / number of people." }, state.study.delta ?? 0, v => change(study => { if (v === "" || v === "0") delete study.delta; else study.delta = v; }, { key: "delta" })));
 }
 export function tellPromises(rows, approximate) {
   [...byId("promises").children].forEach((li, i) => {
@@ -102,7 +102,7 @@ function gridField(f, space, set, suggest) {
   const values = given.grids;
   if (values.length > 1) {
     const texts = values.map(v => `${v} ${unit}`.trim());
-    const s = slider("Finer or coarser", texts, nearest(values, Number(space[f.name]) || 1), k => { typed.control.value = values[k]; set(values[k]); }, "Finer cells take more time and cost less of α.");
+    const s = slider("Finer or coarser", texts, nearest(values, Number(space[f.name]) || 1), k => { typed.control.value = values[k]; set(values[k]); }, "Finer cells take more time and leave more of α.");
     s.out.hidden = true;
     s.range.addEventListener("change", settle);
     holder.append(s, el("button", { type: "button", className: "small", onclick: e => suggest("grid", e.target.parentElement) }, "Suggest a grid"));

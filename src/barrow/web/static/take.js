@@ -3,7 +3,7 @@ import { state } from "./state.js";
 import { el, field, problem } from "./fields.js";
 import { post } from "./talk.js";
 const byId = id => document.getElementById(id);
-const words = { validate: "Check what is public", read: "Read the records, in a process of their own", reserve: "Pay: write the price into the ledger", draw: "Draw the noise", stage: "Write the files", commit: "Record their digests in the ledger", publish: "Show them" };
+const words = { validate: "Check what is public", read: "Read the records, in a process of their own", reserve: "Charge the budget: write the price into the ledger", draw: "Draw the noise", stage: "Write the files", commit: "Record their digests in the ledger", publish: "Show them" };
 const example = { day: "2026-10-31", week: "2026-W44", month: "2026-10", quarter: "2026-Q4", year: "2026" };
 let last = null, watching = false;
 
@@ -71,15 +71,16 @@ export async function watch(found) {
 function drawJob(found) {
   const box = byId("job");
   const stages = el("ol", { className: "stages", "aria-label": "Stages" }, ...found.stages.map(s => el("li", { className: s.name === found.stage && found.state === "running" ? "now" : s.seen ? "seen" : "", "aria-current": s.name === found.stage && found.state === "running" ? "step" : null }, words[s.name])));
-  const parts = [stages];
+  const parts = [found.part && found.state === "running" ? el("p", {}, found.part) : null, stages].filter(Boolean);
   if (found.note) parts.push(el("p", { role: "status" }, found.note));
-  if (found.can_cancel) parts.push(el("button", { type: "button", id: "cancel", onclick: () => post("cancel") }, "Cancel: nothing is spent yet"));
-  if (found.state === "cancelled") parts.push(el("p", { role: "status", className: "told" }, "Cancelled before it was paid for: nothing was spent."));
+  if (found.cancels) parts.push(el("button", { type: "button", id: "cancel", onclick: () => post("cancel") }, found.cancels));
+  if (found.state === "cancelled") parts.push(el("p", { role: "status", className: "told" }, "Cancelled before the budget was charged: nothing was spent."));
   if (found.state === "failed") parts.push(el("p", { role: "alert", className: "problem" }, el("strong", {}, found.problem || "It failed."), found.allowed ? el("span", {}, "Allowed: " + found.allowed) : null, found.fix ? el("span", {}, "Try: " + found.fix) : null));
   if (found.state === "done") {
     const figure = el("div", { id: "released", className: "live" });
     if (found.figure) figure.append(document.importNode(new DOMParser().parseFromString(found.figure, "image/svg+xml").documentElement, true));
-    parts.push(el("p", { role: "status", className: "told" }, `Published in ${found.folder}: ${found.files.join(", ")}.`), figure, el("pre", { tabindex: "0", "aria-label": "Released values" }, found.summary.join("\n")), el("pre", { className: "prose", tabindex: "0", "aria-label": "The statement of the release" }, found.statement));
+    const left = found.left.length ? ` Stopped before ${found.left.join(", ")}: nothing was spent on them.` : "";
+    parts.push(el("p", { role: "status", className: "told" }, `Published in ${found.folder}: ${found.files.join(", ")}.${left}`), figure, el("pre", { tabindex: "0", "aria-label": "Released values" }, found.summary.join("\n")), el("pre", { className: "prose", tabindex: "0", "aria-label": "The statement of the release" }, found.statement));
     if (found.has_report) parts.push(el("button", { type: "button", id: "report", className: "main", onclick: async () => { const address = await post("report"); if (address.status === 200) window.open(address.address, "_blank", "noopener"); else problem("release", address); } }, "Open the report"));
   }
   const focused = document.activeElement?.id;
