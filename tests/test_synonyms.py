@@ -55,6 +55,21 @@ def test_spaces(word, name):
         parse_space(word)
 
 
+@pytest.mark.parametrize(
+    ("text", "fix"),
+    [
+        ("quantiles(0.1, 0.5, 0.9)", r"quantile\(of=\[0.1, 0.5, 0.9\]\)"),
+        ("quantile(levels=[0.1])", "Did you mean 'of'"),
+        ("density('5 km')", r"density\(bandwidth='5 km'\)"),
+        ("mean(3)", '"mean", "histogram"'),
+        ("nothing(3", '"mean", "histogram"'),
+    ],
+)
+def test_arguments_without_names_get_them(text, fix):
+    with pytest.raises(ParameterError, match=fix):
+        to_question(text)
+
+
 def test_keys_of_studies():
     with pytest.raises(ParameterError, match="Did you mean 'users'"):
         study_from_spec({"space": {"kind": "hours"}, "people": 10})
@@ -81,6 +96,7 @@ def test_everything_in_the_table_is_there_and_no_word_stands_twice_for_one_kind_
         "epsilon",
         "cell",
         "bandwidth",
+        "of",
         "ledger",
         "promise",
         "question",

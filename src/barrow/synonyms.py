@@ -50,6 +50,7 @@ _MEANT: dict[str, str] = {
     "epsilon": "eps privacy budget",
     "cell": "step resolution width size grid",
     "bandwidth": "smoothing sigma radius width",
+    "of": "levels level q p probs probabilities quantiles percentiles shares",
     "ledger": "budget log",
     "promise": "promises guarantee policy",
     "question": "query queries questions ask",

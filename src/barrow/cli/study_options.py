@@ -257,9 +257,11 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
         spec.pop("promise", None)
     if "space" not in spec:
         raise ParameterError(
-            "No space is named.",
-            allowed="a public space: barrow never learns the domain from the data",
-            fix="--space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)', or a study file: barrow init",
+            "No space is named."
+            if file is not None
+            else "There is no study.toml in this folder, and no space is named.",
+            allowed="a study file, or a public space: barrow never learns the domain from the data",
+            fix="barrow init YOUR-FILE, or --space 'earth(box=(40.5, -74.3, 41.0, -73.6), cell=1)'",
         )
     return work.study_from_spec(spec, folder, acknowledge_sql=bool(flags.get("acknowledge_sql")))
 

@@ -264,6 +264,33 @@ def between(low: Exact, high: Exact, unit: str = "", *, digits: int = 3, zeros: 
     return " to ".join(ends)
 
 
+def with_interval(value: float | None, low: float, high: float | None, unit: str = "") -> str:
+    """A released value and its 95 % interval, with the digits that its width justifies; the ends rounded outwards.
+
+    Args:
+        value: None where it is not determined.
+        low: The lower end.
+        high: The upper end; None where there is none.
+        unit: Of all three: "%" for shares.
+
+    >>> with_interval(2247.82, 2224.94, 2270.7, "EUR"), with_interval(0.25, 0.2, 0.3, "%")
+    ('2,248 EUR, from 2,224 to 2,271 (95 %)', '25 %, from 20 % to 30 % (95 %)')
+    >>> with_interval(None, 1234567.4, 7654321.0), with_interval(3.0, 3.0, 3.0, "km"), with_interval(0.512, 0.5, None)
+    ('not determined, from 1,200,000 to 7,700,000 (95 %)', '3 km, from 3 to 3 (95 %)', '0.512, from 0.5 to any (95 %)')
+    """
+    wide = math.inf if high is None else (high - low) / 2.0
+    last = math.floor(math.log10(wide)) - 1 if 0.0 < wide < math.inf else None
+
+    def written(number: float, rounding: str, unit: str) -> str:
+        digits = 4 if last is None or number == 0.0 else max(1, math.floor(math.log10(abs(number))) - last + 1)
+        return _written(number, unit, min(digits, 17), rounding)
+
+    each = unit if unit == PERCENT else ""
+    text = "not determined" if value is None else written(value, ROUND_HALF_EVEN, unit)
+    top = "any" if high is None else written(high, ROUND_CEILING, each)
+    return f"{text}, from {written(low, ROUND_FLOOR, each)} to {top} (95 %)"
+
+
 @lru_cache(2**12, typed=True)  # pictures and tables say the same numbers; 0.1 and its exact value differ
 def _written(value: Exact, unit: str, digits: int, rounding: str, zeros: bool = False) -> str:
     if isinstance(value, float) and math.isinf(value):

@@ -16,6 +16,7 @@ from barrow.display import Displayed
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.noise import Center
+from barrow.numerics.exact import with_interval
 from barrow.planning.terms import Terms
 from barrow.promises import Event, Guarantee
 from barrow.questions.question import Question
@@ -173,6 +174,16 @@ def number(row: Mapping[str, object], column: str) -> float:
     if not isinstance(value, int | float):
         raise ParameterError(f"{column} is no number.", allowed="a column of numbers", fix="another column")
     return value
+
+
+def value_words(row: TableRow, unit: str, column: str = "value") -> str:
+    """A value of a table with its interval, in words.
+
+    >>> value_words({"value": 3.0, "low_95": 2.0, "high_95": 4.0}, "km")
+    '3 km, from 2 to 4 (95 %)'
+    """
+    value, high = (None if row[name] is None else number(row, name) for name in (column, "high_95"))
+    return with_interval(value, number(row, "low_95"), high, unit)
 
 
 def share_row(share: float, width: float) -> TableRow:

@@ -15,7 +15,7 @@ from barrow.planning.notes import Note, warnings_of
 from barrow.queries import Query
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
-from barrow.questions.answer import Rows, Sample, Tables, Values, share_row
+from barrow.questions.answer import Rows, Sample, Tables, Values, share_row, value_words
 from barrow.questions.linear import LinearAnswer, unproved_constant
 from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.read_off import ReadOff, ReadOffAnswer
@@ -154,13 +154,12 @@ class CircularMeanAnswer(ReadOffAnswer):
 @summary.register(CircularMeanAnswer)
 def _(answer: CircularMeanAnswer, drawn: Sample) -> list[str]:
     """Mean and spread with their intervals."""
-    unit, lines = f" {answer.error_unit}".rstrip(), []
+    lines = []
     for row in answer.tables(drawn)["values"]:
         if row["value"] is None:
             lines.append(f"{row['output']}: not determined: the noise may have reversed it")
             continue
-        high = "any" if row["high_95"] is None else f"{row['high_95']:.4g}"
-        lines.append(f"{row['output']}: {row['value']:.4g}{unit}, from {row['low_95']:.4g} to {high} (95 %)")
+        lines.append(f"{row['output']}: {value_words(row, answer.error_unit)}")
     return lines
 
 

@@ -17,7 +17,7 @@ from msgspec import structs
 
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
-from barrow.numerics.exact import at_most, near
+from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.planning.after import OwnError
 from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.linear import errors_within
@@ -26,7 +26,7 @@ from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
 from barrow.queries.private_groups import GroupMeans, group_means
-from barrow.questions.answer import Rows, Sample, TableRow, Tables, number, placed
+from barrow.questions.answer import Rows, Sample, TableRow, Tables, number, placed, value_words
 from barrow.questions.cache import cached_query
 from barrow.questions.fieller import LEVEL, Ratio
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values
@@ -222,21 +222,16 @@ def _(answer: HiddenGroupsAnswer, drawn: Sample) -> list[str]:
 
 def _value_line(row: TableRow) -> str:
     name = row["output"] if "output" in row else f"quantile {row['quantile']}"
-    value = "not determined" if row["value"] is None else f"{row['value']:.6g} {row['unit']}".rstrip()
-    return f"{row[GROUP]}, {name}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)"
+    return f"{row[GROUP]}, {name}: {value_words(row, str(row['unit']))}"
 
 
 def group_lines(rows: Rows) -> list[str]:
     """How many of people's records are in each group, a line each.
 
     >>> group_lines([{"group": "a", "share": 0.25, "low_95": 0.2, "high_95": 0.3}])
-    ['a: 25 % of records, from 20 % to 30 % (95 %)']
+    ['a, share of records: 25 %, from 20 % to 30 % (95 %)']
     """
-    return [
-        f"{row[GROUP]}: {100 * number(row, 'share'):.3g} % of records, from {100 * number(row, 'low_95'):.3g} % to "
-        f"{100 * number(row, 'high_95'):.3g} % (95 %)"
-        for row in rows
-    ]
+    return [f"{row[GROUP]}, share of records: {value_words(row, PERCENT, 'share')}" for row in rows]
 
 
 @error_after.register(HiddenGroupsAnswer)

@@ -13,7 +13,7 @@ from msgspec import structs
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up
-from barrow.numerics.exact import at_most, near
+from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.planning.candidates import Candidate, best_first, preferred, user_level_within
 from barrow.planning.linear import errors_within
 from barrow.planning.notes import Note
@@ -21,7 +21,7 @@ from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
 from barrow.queries.holders import Holders, holders
-from barrow.questions.answer import Rows, Sample, Tables, number, placed, share_row
+from barrow.questions.answer import Rows, Sample, Tables, number, placed, share_row, value_words
 from barrow.questions.cache import cached_query
 from barrow.questions.fieller import Ratio
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values, user_level_of
@@ -145,18 +145,10 @@ def _(answer: HoldersAnswer, tables: Mapping[str, Rows]) -> Floats | None:
 @summary.register(HoldersAnswer)
 def _(answer: HoldersAnswer, drawn: Sample) -> list[str]:
     """The values with their intervals."""
-    unit, tables = f" {answer.query.unit}".rstrip(), answer.tables(drawn)
-    lines = []
-    for row in tables["values"][:12]:
-        span = f"from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)"
-        value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
-        lines.append(f"{row['output']}: {value}, {span}")
+    tables = answer.tables(drawn)
+    lines = [f"{row['output']}: {value_words(row, answer.query.unit)}" for row in tables["values"][:12]]
     (share,) = tables["people"]
-    lines.append(
-        f"people with records: {100 * number(share, 'value'):.3g} %, from {100 * number(share, 'low_95'):.3g} % to "
-        f"{100 * number(share, 'high_95'):.3g} % (95 %)"
-    )
-    return lines
+    return [*lines, f"people with records: {value_words(share, PERCENT)}"]
 
 
 @answer_lines.register(HoldersAnswer)

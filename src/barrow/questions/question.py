@@ -366,7 +366,7 @@ def to_question(question: Question | str | Mapping[str, object] | type[Question]
             raise ParameterError(
                 f"The question {question[:200]!r} cannot be read.",
                 allowed="a kind of question with named arguments",
-                fix='"mean", "histogram" or "density(bandwidth=\'5 km\')"',
+                fix=_with_names(question) or '"mean", "histogram" or "density(bandwidth=\'5 km\')"',
             )
         return to_question(spec)
     if not isinstance(question, Mapping):
@@ -394,6 +394,25 @@ def to_question(question: Question | str | Mapping[str, object] | type[Question]
         allowed=", ".join(QUESTIONS),
         fix=close or "mean",
     )
+
+
+def _with_names(text: str) -> str | None:
+    """The question with its arguments under the name of the kind's own first option, where that may be meant.
+
+    >>> _with_names("quantiles(0.1, 0.9)"), _with_names("density('5 km')"), _with_names("mean(3)")
+    ('quantile(of=[0.1, 0.9])', "density(bandwidth='5 km')", None)
+    """
+    kind, bracket, inner = text.strip().partition("(")
+    name = kind if kind in QUESTIONS else nearest_name(kind, QUESTIONS)
+    if name is None or not bracket or not inner.endswith(")") or "=" in inner or inner == ")" or len(inner) > 200:
+        return None
+    shared = {"noise", "definition", "step", *(field.name for field in dataclasses.fields(Question))}
+    first = next((field.name for field in dataclasses.fields(QUESTIONS[name]) if field.name not in shared), None)
+    value = parse_call(f"{name}(value=[{inner[:-1]}])")
+    if first is None or value is None:
+        return None
+    given = value["value"]
+    return f"{name}({first}={given if len(given) > 1 else given[0]!r})"
 
 
 def _build(kind: type[Question], options: Mapping[str, object]) -> Question:

@@ -14,7 +14,7 @@ from barrow.numerics.exact import near
 from barrow.planning.notes import Note, warnings_of
 from barrow.queries import Query, function
 from barrow.queries.holders import Holders
-from barrow.questions.answer import Rows, Sample, Tables, number, share_row
+from barrow.questions.answer import Rows, Sample, Tables, number, share_row, value_words
 from barrow.questions.linear import LinearAnswer, unproved_constant
 from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.read_off import ReadOff, ReadOffAnswer
@@ -145,11 +145,7 @@ class SpreadAnswer(ReadOffAnswer):
 @summary.register(SpreadAnswer)
 def _(answer: SpreadAnswer, drawn: Sample) -> list[str]:
     """Both with their intervals."""
-    unit, lines = f" {answer.error_unit}".rstrip(), []
-    for row in answer.tables(drawn)["values"]:
-        value = "not determined" if row["value"] is None else f"{row['value']:.6g}{unit}"
-        lines.append(f"{row['output']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
-    return lines
+    return [f"{row['output']}: {value_words(row, answer.error_unit)}" for row in answer.tables(drawn)["values"]]
 
 
 @answer_lines.register(SpreadAnswer)

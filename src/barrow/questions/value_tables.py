@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from barrow.numerics.places import Places
-from barrow.questions.answer import Rows
+from barrow.questions.answer import Rows, value_words
 from barrow.questions.merging import NUMBER, REGIONS
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces.space import Floats, Ids
@@ -137,8 +137,4 @@ def quantile_words(rows: Rows) -> list[str]:
     >>> quantile_words([{"quantile": "0.5", "value": 3.0, "low_95": 2.0, "high_95": 4.0, "unit": "km"}])
     ['0.5: 3 km, from 2 to 4 (95 %)']
     """
-    results = []
-    for row in rows:
-        value = "not determined" if row["value"] is None else f"{row['value']:.6g} {row['unit']}".rstrip()
-        results.append(f"{row['quantile']}: {value}, from {row['low_95']:.6g} to {row['high_95']:.6g} (95 %)")
-    return results
+    return [f"{row['quantile']}: {value_words(row, str(row['unit']))}" for row in rows]
