@@ -3,9 +3,12 @@
 import random
 from fractions import Fraction
 
+import msgspec
 import pytest
 
 from barrow.accounting import price
+from barrow.collect import make_card, read_card
+from barrow.collect.keys import new_key
 from barrow.engines import Source
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import budget_from_json
@@ -14,6 +17,7 @@ from barrow.promises.guarantees import definition_from_json, guarantee_from_json
 from barrow.queries import query_from_spec
 from barrow.randomisers import randomiser_from_spec
 from barrow.spaces import Discrete, Line, parse_space, space_from_spec
+from barrow.study import Study, explain, make_statement
 from tests.fuzz import forgeries, reader, texts
 from tests.fuzz.run import run
 from tests.fuzz.targets import targets
@@ -131,3 +135,18 @@ def test_a_certified_zero_is_stated_as_a_small_number():
     assert 0 < result.definition.alpha <= Fraction(1, 10**12)
     with_name = ShuffledReports("1e-9", reports=10**6, items=10, delta="0.5", model="central", randomiser="krr:2")
     assert price(with_name).definition.alpha > 0
+
+
+def test_words_of_a_forged_statement_end_in_words():
+    study = Study(LINE, alpha=5, users=10)
+    forged = msgspec.structs.replace(make_statement(study, study.plan("mean")), conditions=["nobody tells"])
+    with pytest.raises(ParameterError, match="not whole"):  # who collects reports is no curator
+        explain(forged)
+
+
+def test_a_card_of_bytes_is_no_card():
+    study = Study("discrete(labels=['calm', 'tense'])", alpha=1, users=100, model="local")
+    keys = {"signer": new_key("signer"), "front": new_key("front")}
+    data = make_card(study, "items(items=1)", address="https://example.org", **keys).data
+    with pytest.raises(ParameterError, match="card"):
+        read_card({**data, "metric": {"name": b"bytes"}})

@@ -70,7 +70,7 @@ def checked(data: Mapping[str, Any]) -> CardWire:
     try:
         wire = msgspec.convert(data, CardWire)
         Ed25519PublicKey.from_public_bytes(unb64(wire.signer, 32)).verify(unb64(wire.signature, 64), signed_bytes(data))
-    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError) as error:
+    except (msgspec.ValidationError, RecursionError, UnicodeEncodeError, TypeError) as error:  # TypeError: bytes, dates
         raise no_card(f"The card is not whole: {str(error)[:100]}.") from None
     except InvalidSignature:
         raise ParameterError(

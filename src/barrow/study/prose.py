@@ -7,7 +7,7 @@ import textwrap
 from barrow.numerics.exact import at_most, near
 from barrow.promises import Model, percent_up
 from barrow.questions import Mean, Question, question_kinds
-from barrow.questions.statement import Statement
+from barrow.questions.statement import Statement, needed
 from barrow.study.claim import OUTSIDE_WORDS, claim_lines
 
 _COLLECTED = {
@@ -186,7 +186,7 @@ def explain(statement: Statement) -> str:
     counted, *noise = kind_of(statement).steps(statement)
     steps = [
         *(
-            [_COLLECTED[statement.model]]
+            [needed(_COLLECTED.get(statement.model))]
             if reports
             else [
                 f"The records were snapped to the public space; only integer counts left the engine.{note}",
