@@ -12,8 +12,7 @@ from rich.table import Table
 from barrow.accounting import PaperNote, calibrate_shuffle, inner_alpha_for, paper_note, parse_randomiser, reports_of
 from barrow.cli.numbers import Whole
 from barrow.cli.screen import Screen
-from barrow.cli.study_options import output_options
-from barrow.cli.terminal import echo, echo_json
+from barrow.cli.terminal import Output, echo, echo_json, output_options
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -54,8 +53,7 @@ def account(
     model: str,
     least_distance: str | None,
     randomiser: str | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Compute the largest safe alpha0 of a shuffled release, by each method.
 
@@ -85,11 +83,11 @@ def account(
         limit=not unbounded,
     )
     paper = PaperNote(None, None, ()) if unbounded else paper_note(result, alpha, delta, users=users or 1, items=count)
-    if as_json:
+    if output.as_json:
         more = {} if inner is None else {"samples": count, "inner_alpha": float(inner)}
         echo_json(result.to_json() | {"reports": reports, "paper": paper.to_json()} | more)
         return
-    if quiet:
+    if output.quiet:
         echo(f"{result.alpha0:.12g}")
         return
     if inner is not None:

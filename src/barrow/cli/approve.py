@@ -9,8 +9,7 @@ import click
 
 from barrow.cli.approvers import END
 from barrow.cli.key import write_new
-from barrow.cli.main import tell
-from barrow.cli.study_options import output_options
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger, SigningKey
 from barrow.study.proposal import Proposal
@@ -31,8 +30,7 @@ def approve(
     expires: str | None,
     ledger: str | None,
     out: Path | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Read PROPOSAL, check that its numbers follow from what would be drawn, and with --by and --key sign it.
 
@@ -57,7 +55,7 @@ def approve(
     lines = read.lines()
     if by is None or key is None:
         lines += ["", f"Nothing was signed. Next: barrow approve {proposal} --by NAME --key FILE"]
-        tell(as_json, quiet, told, read.digest, *lines)
+        output.tell(told, read.digest, *lines)
         return
     signed = read.approve(by=by, key=SigningKey.read(key), expires=expires)
     state = None if ledger is None else Ledger.open(ledger)
@@ -73,4 +71,4 @@ def approve(
         state.accept(signed)
         lines.append(f"Recorded in {ledger}.")
     more = {"by": by, "out": str(place), "expires": signed.wire.expires, "recorded": state is not None}
-    tell(as_json, quiet, {**told, **more}, str(place), *lines)
+    output.tell({**told, **more}, str(place), *lines)

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import click
 
 from barrow.cli import work
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
-from barrow.cli.study_options import DEFAULT, output_options
+from barrow.cli.study_options import DEFAULT
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import ParameterError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -66,7 +66,7 @@ _KEY = click.option("--key", required=True, type=click.Path(), help="Your key, m
 @click.argument("approvals", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="APPROVAL…")
 @click.option("--ledger", "file", callback=of_study, help="The ledger.  [default: the study's]")
 @output_options
-def accept(approvals: tuple[Path, ...], file: str, as_json: bool, quiet: bool) -> None:
+def accept(approvals: tuple[Path, ...], file: str, output: Output) -> None:
     """Record each APPROVAL, a file of barrow approve or a folder of them, if its signature holds.
 
     Example:  barrow ledger accept proposal --ledger nyc.ledger
@@ -89,7 +89,7 @@ def accept(approvals: tuple[Path, ...], file: str, as_json: bool, quiet: bool) -
         for a in read
     ]
     need = [] if consent is None else consent.sentences()
-    tell(as_json, quiet, {"accepted": told, "ledger": file}, None, *words, *need)
+    output.tell({"accepted": told, "ledger": file}, None, *words, *need)
 
 
 @click.command(short_help="Stop all releases, as one approver.")
@@ -98,14 +98,14 @@ def accept(approvals: tuple[Path, ...], file: str, as_json: bool, quiet: bool) -
 @_BY
 @_KEY
 @output_options
-def freeze(file: str, why: str, by: str, key: str, as_json: bool, quiet: bool) -> None:
+def freeze(file: str, why: str, by: str, key: str, output: Output) -> None:
     """Stop all releases from the ledger until enough approvers lift it. What was drawn and not shown stays hidden.
 
     Example:  barrow ledger freeze nyc.ledger --why "The data set is wrong." --by ana --key ana.key
     """
     record = work.Ledger.open(file).freeze(why, by=by, key=key)
     words = f"{file} is frozen: nothing is released until enough approvers unfreeze it."
-    tell(as_json, quiet, {"frozen": True, "record": record.seq, "by": by, "why": why}, None, words)
+    output.tell({"frozen": True, "record": record.seq, "by": by, "why": why}, None, words)
 
 
 @click.command(short_help="Allow releases again, as one approver.")
@@ -113,7 +113,7 @@ def freeze(file: str, why: str, by: str, key: str, as_json: bool, quiet: bool) -
 @_BY
 @_KEY
 @output_options
-def unfreeze(file: str, by: str, key: str, as_json: bool, quiet: bool) -> None:
+def unfreeze(file: str, by: str, key: str, output: Output) -> None:
     """Sign that releases may go on; they do when as many approvers have signed as every release needs.
 
     Example:  barrow ledger unfreeze nyc.ledger --by bo --key bo.key
@@ -124,7 +124,7 @@ def unfreeze(file: str, by: str, key: str, as_json: bool, quiet: bool) -> None:
     frozen = consent is not None and consent.freeze is not None
     signed = "" if consent is None else f"{len(consent.lifting)} of {consent.quorum.need} approvers have signed"
     words = f"{file} is still frozen: {signed}." if frozen else f"{file} is no longer frozen: {signed}."
-    tell(as_json, quiet, {"frozen": frozen, "record": None if record is None else record.seq, "by": by}, None, words)
+    output.tell({"frozen": frozen, "record": None if record is None else record.seq, "by": by}, None, words)
 
 
 @click.command("approvers", short_help="Say who approves; change it, as one of enough approvers.")
@@ -134,7 +134,7 @@ def unfreeze(file: str, by: str, key: str, as_json: bool, quiet: bool) -> None:
 @click.option("--key", type=click.Path(), help="Your key, made by barrow key new.")
 @output_options
 def change(
-    file: str, approvers: tuple[str, ...], need: int | None, by: str | None, key: str | None, as_json: bool, quiet: bool
+    file: str, approvers: tuple[str, ...], need: int | None, by: str | None, key: str | None, output: Output
 ) -> None:
     """Say who approves; with --approvers and --need, --by and --key sign that from now on others do.
 
@@ -159,4 +159,4 @@ def change(
     changing = {} if consent is None else consent.changing
     pending = [{**new.to_json(), "signed": sorted(who)} for new, who in changing.items()]
     words = ["Nobody approves: the ledger was made without approvers."] if consent is None else consent.sentences()
-    tell(as_json, quiet, {**told, "pending": pending, "record": None if record is None else record.seq}, None, *words)
+    output.tell({**told, "pending": pending, "record": None if record is None else record.seq}, None, *words)

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
-from barrow.cli.study_options import data_options, make_study, output_options, split_words, study_option
+from barrow.cli.study_options import data_options, make_study, split_words, study_option
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import ParameterError
 
 
@@ -19,7 +19,7 @@ from barrow.errors import ParameterError
 @data_options
 @click.option("--examples", type=Whole(0, 100), default=5, show_default=True, help="How many bad rows to show.")
 @output_options
-def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, examples: int, **flags: Any) -> None:
+def check(words: tuple[str, ...], file: str | None, output: Output, examples: int, **flags: Any) -> None:
     """Find records that a release would refuse. The output is PRIVATE: it shows counts and values.
 
     Exits with 1 if the records cannot be used as they are.
@@ -44,6 +44,6 @@ def check(words: tuple[str, ...], file: str | None, as_json: bool, quiet: bool, 
     )
     if data.number is not None and data.number.kind == "count":  # what the records hold is not asked
         report = replace(report, lost_items=0, examples=(), advice=())
-    tell(as_json, quiet, report.to_json(), "usable" if report.usable else "not usable", str(report))
+    output.tell(report.to_json(), "usable" if report.usable else "not usable", str(report))
     if not report.usable:
         raise SystemExit(1)

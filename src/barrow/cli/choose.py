@@ -8,10 +8,9 @@ from fractions import Fraction
 import click
 from rich.table import Table
 
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.screen import Screen
-from barrow.cli.terminal import echo, echo_alarm
+from barrow.cli.terminal import Output, echo, echo_alarm, output_options_with
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
 from barrow.promises import CAP, Policy, Promise, alarm, describe_distance, odds_sentence, odds_upper, percent_up
@@ -28,8 +27,7 @@ from barrow.study import Study, read_study, write_study
 @click.option("--users", type=Whole(), help="How many people the data are about (public).")
 @click.option("--dataset", help="A public name of the data set, for the study file.")
 @click.option("--save", type=click.Path(dir_okay=False), help="Write a study file.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
-@click.option("--quiet", is_flag=True, help="Print alpha only.")
+@output_options_with("Print alpha only.")
 def choose(
     space_text: str | None,
     promises: tuple[str, ...],
@@ -37,8 +35,7 @@ def choose(
     users: int | None,
     dataset: str | None,
     save: str | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Turn promises in plain words into alpha.
 
@@ -52,7 +49,7 @@ def choose(
         --promise "all, 100 mi, eps 0.2" --save study.toml
     """  # noqa: D301  (click reads the backspace)
     if not promises or space_text is None:
-        if as_json or quiet or not sys.stdin.isatty():
+        if output.silent or not sys.stdin.isatty():
             raise ParameterError(
                 "No space or no promise is given.",
                 allowed="--space and at least one --promise",
@@ -65,8 +62,8 @@ def choose(
         raise ParameterError(f"users is {users}.", allowed="a whole number, 1 or more", fix="--users 100000")
     if save is not None:
         write_study(Study(space, policy.promises, delta=policy.delta, dataset=dataset, users=users), save)
-    if as_json or quiet:
-        tell(as_json, quiet, policy.to_json() | {"users": users, "study": save}, f"{policy.alpha:.12g}")
+    if output.silent:
+        output.tell(policy.to_json() | {"users": users, "study": save}, f"{policy.alpha:.12g}")
     else:
         _show(policy, users, save)
 

@@ -12,10 +12,9 @@ import msgspec
 from barrow.cli.collect_keys import KEYS, invite, keys, make_folder, write_invitations
 from barrow.cli.collect_sums import HOST, OPERATOR, RATE, aggregate
 from barrow.cli.local import _lines, _show
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
-from barrow.cli.study_options import make_study, output_options
-from barrow.cli.terminal import echo
+from barrow.cli.study_options import make_study
+from barrow.cli.terminal import Output, echo, output_options
 from barrow.collect import Client
 from barrow.collect.analyser import analyse as analysed
 from barrow.collect.analyser import analyse_reports, analyse_sums, collect_reports
@@ -81,7 +80,7 @@ collect.add_command(aggregate)
 @output_options
 def init(
     study_file: str, question: str | None, address: str, shuffler: str | None, attested: bool, invitations: int,
-    public: tuple[str, ...], aggregator: tuple[str, ...], days: int, out: str, keys: str, as_json: bool, quiet: bool,
+    public: tuple[str, ...], aggregator: tuple[str, ...], days: int, out: str, keys: str, output: Output
 ) -> None:  # fmt: skip
     """Write a card for one question of STUDY, and the private keys (files 0600) of parties that gave no --public key.
 
@@ -128,14 +127,14 @@ def init(
     lines += [f"Answered by: {answered_by(card)}.", f"Next: barrow collect card {place} --explain"]
     if "verify" in written:
         lines.append(f"Give every aggregator the card and a copy of {written['verify']}, and nobody else that file.")
-    tell(as_json, quiet, told, str(place), *lines)
+    output.tell(told, str(place), *lines)
 
 
 @collect.command(short_help="Check a card; say what leaves the phone.")
 @_CARD
 @click.option("--explain", "explained", is_flag=True, help="Say in plain words what leaves the phone.")
 @output_options
-def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
+def card(card_file: str, explained: bool, output: Output) -> None:
     """Check a card: its signature, its time, and that its constants follow from its study.
 
     \b
@@ -150,7 +149,7 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
             "browsers": result.everywhere}  # fmt: skip
     lines = [f"{result.name}: whole, signed, valid; a client can prove ε = {float(result.epsilon):.4g} a person."]
     lines += [f"Answered by: {answered_by(result)}.", f"Signed by {result.signer}"]
-    tell(as_json, quiet, told, result.digest, *([card_text(result)] if explained else lines))
+    output.tell(told, result.digest, *([card_text(result)] if explained else lines))
 
 
 @collect.command(short_help="Answer a card as one person.")
@@ -166,7 +165,7 @@ def card(card_file: str, explained: bool, as_json: bool, quiet: bool) -> None:
 @output_options
 def answer(
     card_file: str, items: str | None, memory: str, limit: str | None, invitation: str | None, signer: str | None,
-    trust: str | None, out: str | None, unknown: Any, as_json: bool, quiet: bool,
+    trust: str | None, out: str | None, unknown: Any, output: Output
 ) -> None:  # fmt: skip
     """Randomise one person's ITEMS (one JSON value a line) and send them; a failed report is sent again unchanged.
 
@@ -192,7 +191,7 @@ def answer(
             f"Of these, {budget.shared:,} left in shares: the total holds only if their aggregators do not work "
             f"together."
         )
-    tell(as_json, quiet, told, None, *lines)
+    output.tell(told, None, *lines)
 
 
 @collect.command(short_help="Run the collector (local), or the issuer of tokens.")
@@ -253,7 +252,7 @@ def serve(
 @output_options
 def shuffle(
     card_file: str, store: str, out: str | None, port: int, host: str, rate: int, operator: str | None, keys: str,
-    as_json: bool, quiet: bool,
+    output: Output
 ) -> None:  # fmt: skip
     """Take sealed messages of a shuffle card; --release signs the mixed batch with the shuffler's key.
 
@@ -279,7 +278,7 @@ def shuffle(
     head = mix_and_forget(result, pool, out, key)
     data = {"batch": out, "id": head.id, "messages": head.messages, "left_out": head.left_out}
     mixed = f"Mixed {head.messages:,} messages into {out} and deleted them here; the card is closed."
-    tell(as_json, quiet, data, out, mixed)
+    output.tell(data, out, mixed)
 
 
 @collect.command(short_help="Release results from reports, with a statement and a ledger entry.")
@@ -302,7 +301,7 @@ def shuffle(
 @output_options
 def analyse(
     card_file: str, batch: str | None, store: str | None, shares: tuple[str, ...], ledger: str | None, out: str | None,
-    accept_weaker: bool, keys: str, as_json: bool, quiet: bool,
+    accept_weaker: bool, keys: str, output: Output
 ) -> None:  # fmt: skip
     """Open a mixed BATCH, take the reports of a local card (--store), or add up shares; release what they say.
 
@@ -333,7 +332,7 @@ def analyse(
         raise ParameterError(f"There is no store {store!r}.", allowed="the collector's store", fix="check the path")
     if ledger is None and store is not None:
         looked = collect_reports(result, open_store(store, result.survey.digest).texts())
-        _show(looked.result(), as_json, quiet)
+        _show(looked.result(), output)
         return
     if ledger is None:
         raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")
@@ -349,7 +348,7 @@ def analyse(
         texts = open_store(str(store), result.survey.digest).texts()
         release = analyse_reports(result, texts, ledger=state, out=out)
     written = f"\nWritten to {release.folder}."
-    tell(as_json, quiet, msgspec.to_builtins(release.statement), str(release.folder), str(release), written)
+    output.tell(msgspec.to_builtins(release.statement), str(release.folder), str(release), written)
 
 
 def _card(path: str) -> Any:

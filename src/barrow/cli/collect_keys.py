@@ -7,9 +7,8 @@ from pathlib import Path
 
 import click
 
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
-from barrow.cli.study_options import output_options
+from barrow.cli.terminal import Output, output_options
 from barrow.collect.card import read_card
 from barrow.collect.issuer import Invitations, new_invitations
 from barrow.collect.keys import ANOTHER, make_keys
@@ -28,7 +27,7 @@ KEYS = click.option("--keys", default="keys", show_default=True, type=click.Path
 )
 @KEYS
 @output_options
-def keys(role: str, keys: str, as_json: bool, quiet: bool) -> None:
+def keys(role: str, keys: str, output: Output) -> None:
     """Create the keys of one party: a private file (0600) that stays here, and a public one for the author of the card.
 
     \b
@@ -40,7 +39,7 @@ def keys(role: str, keys: str, as_json: bool, quiet: bool) -> None:
     private, public = make_keys(keys, role)
     told = {"role": role, "private": str(private), "public": str(public)}
     lines = [f"Private: {private} (stays on this machine)", f"Public:  {public} (hand it to whoever makes the card)"]
-    tell(as_json, quiet, told, str(public), *lines)
+    output.tell(told, str(public), *lines)
 
 
 @click.command(short_help="Write invitations for a card, on the issuer's machine.")
@@ -50,7 +49,7 @@ def keys(role: str, keys: str, as_json: bool, quiet: bool) -> None:
 )
 @KEYS
 @output_options
-def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -> None:
+def invite(card_file: str, people: int, keys: str, output: Output) -> None:
     """Write one-time codes that let people in, beside the issuer's key; each person gets one.
 
     \b
@@ -66,7 +65,7 @@ def invite(card_file: str, people: int, keys: str, as_json: bool, quiet: bool) -
     make_folder(Path(keys), 0o700)
     written = write_invitations(Path(keys), result.digest, people or int(result.people))
     told = {"card": result.digest, "people": people or int(result.people), "invitations": str(written)}
-    tell(as_json, quiet, told, str(written), f"Wrote {told['people']:,} invitations to {written}: one for each person.")
+    output.tell(told, str(written), f"Wrote {told['people']:,} invitations to {written}: one for each person.")
 
 
 def write_invitations(folder: Path, card: str, people: int) -> Path:

@@ -10,10 +10,8 @@ from typing import Any
 import click
 
 from barrow.cli.collect_keys import KEYS
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
-from barrow.cli.study_options import output_options
-from barrow.cli.terminal import echo
+from barrow.cli.terminal import Output, echo, output_options
 from barrow.collect.aggregator import Aggregator
 from barrow.collect.card import Card, read_card
 from barrow.collect.issuer import Invitations, Issuer
@@ -81,7 +79,7 @@ class _Party:
 def aggregate(
     card_file: str, shares: tuple[str, ...], role: str, store: str | None, folder: str | None, close: bool,
     fewest: int | None, leave_out: bool, serve: bool, helpers: tuple[str, ...], port: int | None, host: str, rate: int,
-    operator: str | None, keys: str, as_json: bool, quiet: bool,
+    operator: str | None, keys: str, output: Output
 ) -> None:  # fmt: skip
     """Take SHARES (files that people wrote for this aggregator), check them with the others, add up, close.
 
@@ -131,7 +129,7 @@ def aggregate(
     taken = ", ".join(f"{number:,} {name}" for name, number in told["taken"].items())
     refused = ", ".join(f"{number:,} {name}" for name, number in told["refused"].items())
     lines = [*([f"Files: {taken}."] if taken else []), line, *([f"Refused so far: {refused}."] if refused else [])]
-    tell(as_json, quiet, told, None, *lines)
+    output.tell(told, None, *lines)
 
 
 def _serve(

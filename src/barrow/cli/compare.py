@@ -9,8 +9,8 @@ import click
 from barrow.cli import work
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
-from barrow.cli.study_options import asking_options, output_options, study_and_questions, verbose_option
-from barrow.cli.terminal import echo, echo_alarm, echo_json
+from barrow.cli.study_options import asking_options, study_and_questions, verbose_option
+from barrow.cli.terminal import Output, echo, echo_alarm, echo_json, output_options
 
 
 @click.command()
@@ -30,8 +30,7 @@ def compare(
     verbose: bool,
     html: str | None,
     opened: bool,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
     epsilons: tuple[str, ...],
     held: int | None,
     models: bool,
@@ -54,25 +53,25 @@ def compare(
     """  # noqa: D301  (click reads the backspace)
     study, questions, _ = study_and_questions(words, file, flags)
     if models:
-        _models(study, questions, held, as_json, quiet)
+        _models(study, questions, held, output)
         return
-    with work.bars(False if quiet or as_json else None):
+    with work.bars(output.progress):
         results = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in questions]
     named = [(question.label, one) for question, one in zip(questions, results, strict=True)]
     wrote = write_page(lambda: _page(named, study.dataset), html, opened, "compare.html")
-    if as_json:
+    if output.as_json:
         told = [one.to_json() for one in results]
         echo_json(told[0] if len(told) == 1 else {"comparisons": told})
         return
     for question, one in zip(questions, results, strict=True):
-        if quiet:
+        if output.quiet:
             echo(one.choice.name)
             continue
         if len(results) > 1:
             echo(f"── {question.label}")
         for line in one.lines(verbose=verbose):
             echo_alarm(line) if line == one.alarm else echo(line)
-    if not quiet:
+    if not output.quiet:
         if wrote is not None:
             echo(f"\nWrote {wrote}.")
         echo(f"\nNothing was read and nothing was spent{_more(verbose)}. Next: barrow plan")
@@ -82,19 +81,19 @@ def _more(verbose: bool) -> str:
     return "" if verbose else " (--verbose shows the other mechanisms, and which cannot answer)"
 
 
-def _models(study: work.Study, questions: list[work.Question], held: int | None, as_json: bool, quiet: bool) -> None:
-    with work.bars(False if quiet or as_json else None):
+def _models(study: work.Study, questions: list[work.Question], held: int | None, output: Output) -> None:
+    with work.bars(output.progress):
         results = {question.label: work.compare_models(study, question, held=held) for question in questions}
-    if as_json:
+    if output.as_json:
         echo_json({"models": {label: one.to_json() for label, one in results.items()}})
         return
     for label, one in results.items():
-        if quiet:
+        if output.quiet:
             echo(" ".join(row.model.value for row in one.rows if row.error is not None))
             continue
         echo(f"── {label}: {one.description}")
         echo(str(one))
-    if not quiet:
+    if not output.quiet:
         echo(
             "\nThe same promises in each; nothing was read and nothing was spent. Next: barrow plan --model aggregated"
         )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from barrow.cli.main import tell
+from barrow.cli.terminal import Output, output_options_with
 from barrow.demo import run_demo
 from barrow.demo.words import lines
 
@@ -19,9 +19,8 @@ from barrow.demo.words import lines
 @click.option(
     "--data", type=click.Choice(["flights", "shakespeare"]), default="flights", show_default=True, help="What to show."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
-@click.option("--quiet", is_flag=True, help="Print the folder only.")
-def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
+@output_options_with("Print the folder only.")
+def demo(out: str, data: str, output: Output) -> None:
     """Release from bundled real data: promises, alpha, answers with their errors, the worst case.
 
     It works offline and takes a few seconds. The folder holds the data, the study, a ledger and the results.
@@ -33,7 +32,7 @@ def demo(out: str, data: str, as_json: bool, quiet: bool) -> None:
     """  # noqa: D301  (click reads the backspace)
     result = run_demo(out, data)
     steps = _next_steps(str(result.folder), next(iter(result.shown)), str(result.study.ledger))
-    tell(as_json, quiet, result.to_json(), str(result.folder), *lines(result, next_steps=steps))
+    output.tell(result.to_json(), str(result.folder), *lines(result, next_steps=steps))
 
 
 def _next_steps(folder: str, name: str, ledger: str) -> list[str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
+from barrow.cli.terminal import Output, output_options_with
 from barrow.engines import Source
 from barrow.engines.conformance import conformance
 
@@ -18,9 +18,8 @@ def engines() -> None:
 @engines.command("check")
 @click.argument("source")
 @click.option("--rows", type=Whole(1, 100_000), default=600, show_default=True, help="Rows for each case.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")
-@click.option("--quiet", is_flag=True, help="Print the result only.")
-def check(source: str, rows: int, as_json: bool, quiet: bool) -> None:
+@output_options_with("Print the result only.")
+def check(source: str, rows: int, output: Output) -> None:
     """Ask the engine behind SOURCE for the items of made-up public rows, and compare them with barrow's own.
 
     No record is read and nothing is created. The rows are cell boundaries and their neighbours, NaN, infinities,
@@ -35,6 +34,6 @@ def check(source: str, rows: int, as_json: bool, quiet: bool) -> None:
     bare = "://" in source and not any(f"{name}=" in source for name in ("table", "sql", "path"))
     where = Source.parse(source, sql="SELECT 1 AS uid", acknowledge_sql=True) if bare else source
     report = conformance(where, rows=rows)
-    tell(as_json, quiet, report.to_json(), "the same" if report.passed else "different", str(report))
+    output.tell(report.to_json(), "the same" if report.passed else "different", str(report))
     if not report.passed:
         raise SystemExit(1)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 import msgspec
 
-from barrow.cli.main import tell
 from barrow.cli.pages import page_options, write_page
-from barrow.cli.study_options import output_options
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import ParameterError
 from barrow.render.idea import idea_page
 from barrow.study import explain as explain_statement
@@ -19,7 +18,7 @@ from barrow.study import read_statement, statement_text
 @click.option("--idea", is_flag=True, help="Explain the idea itself, in a page that needs no release.")
 @page_options
 @output_options
-def explain(statement: str | None, idea: bool, html: str | None, opened: bool, as_json: bool, quiet: bool) -> None:
+def explain(statement: str | None, idea: bool, html: str | None, opened: bool, output: Output) -> None:
     """Explain in numbered steps how a release was made and what it promises.
 
     With --idea: a page on which you move one person and see what anyone can learn, from user-level DP and from barrow
@@ -32,7 +31,7 @@ def explain(statement: str | None, idea: bool, html: str | None, opened: bool, a
     """  # noqa: D301  (click reads the backspace)
     if idea:
         wrote = write_page(idea_page, html or "idea.html", opened, "idea.html")
-        tell(as_json, quiet, {"file": str(wrote)}, str(wrote), f"Wrote {wrote}. Open it in a browser.")
+        output.tell({"file": str(wrote)}, str(wrote), f"Wrote {wrote}. Open it in a browser.")
         return
     if statement is None:
         raise ParameterError(
@@ -43,4 +42,4 @@ def explain(statement: str | None, idea: bool, html: str | None, opened: bool, a
     result = read_statement(statement)
     steps = explain_statement(result).splitlines()
     told = {"steps": steps, "statement": msgspec.to_builtins(result)}
-    tell(as_json, quiet, told, "\n".join(steps), statement_text(result) + "\n", *steps)
+    output.tell(told, "\n".join(steps), statement_text(result) + "\n", *steps)

@@ -12,13 +12,11 @@ import click
 
 from barrow.cli import work
 from barrow.cli.approvers import approver_options, quorum_of
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.series import in_series
 from barrow.cli.study_options import (
     DEFAULT,
     data_options,
-    output_options,
     publication_options,
     question_options,
     selected_questions,
@@ -26,7 +24,7 @@ from barrow.cli.study_options import (
     time_options,
     with_numbers,
 )
-from barrow.cli.terminal import echo, echo_alarm
+from barrow.cli.terminal import Output, echo, echo_alarm, output_options
 from barrow.errors import ParameterError, clean
 from barrow.numerics import float_up
 
@@ -64,8 +62,7 @@ def init(
     anchor: str | None,
     approvers: tuple[str, ...],
     need: int | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
     **flags: Any,
 ) -> None:
     """Write a study and create the ledger of its data set, or join the existing one.
@@ -88,11 +85,11 @@ def init(
     approval = quorum_of(approvers, need)
     if records is not None:
         flags["source"] = records
-    if sys.stdin.isatty() and not (as_json or quiet):
+    if sys.stdin.isatty() and not output.silent:
         _ask(flags)
     _complete(flags)
     flags["space"] = _with_cells(flags["space"])
-    with work.bars(False if quiet or as_json else None):
+    with work.bars(output.progress):
         study = study_of_flags(**flags)
     if study.questions:
         selected_questions(study)
@@ -118,8 +115,8 @@ def init(
     lines.append(f"Next: barrow plan, then {then}")
     problem = _alarm(study)
     told |= {"budget": state.budget.to_json(), "grids": grids, "alarm": problem}
-    tell(as_json, quiet, told, file, *lines)
-    if problem and not (as_json or quiet):
+    output.tell(told, file, *lines)
+    if problem and not output.silent:
         echo_alarm(problem)
         cap = work.CAP
         echo(f'Nothing was spent. To add that promise, remove {file} and {place}, and type --promise "{cap}" too.')

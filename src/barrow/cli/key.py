@@ -6,8 +6,7 @@ from pathlib import Path
 
 import click
 
-from barrow.cli.main import tell
-from barrow.cli.study_options import output_options
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Approver, SigningKey
 
@@ -23,23 +22,23 @@ def key() -> None:
 @key.command(short_help="Create a signing key.")
 @click.argument("file", type=click.Path())
 @output_options
-def new(file: str, as_json: bool, quiet: bool) -> None:
+def new(file: str, output: Output) -> None:
     """Make a new Ed25519 key in FILE, which only you can read. Publish its fingerprint, never the file.
 
     Example:  barrow key new owner.key
     """
-    _tell(SigningKey.new(file), file, as_json, quiet, f"Wrote {file}. Keep it secret, and keep a copy in a safe place.")
+    _tell(SigningKey.new(file), file, output, f"Wrote {file}. Keep it secret, and keep a copy in a safe place.")
 
 
 @key.command(short_help="Show a key's fingerprint.")
 @click.argument("file", type=click.Path())
 @output_options
-def show(file: str, as_json: bool, quiet: bool) -> None:
+def show(file: str, output: Output) -> None:
     """Show the fingerprint by which others know the key in FILE.
 
     Example:  barrow key show owner.key
     """
-    _tell(SigningKey.read(file), file, as_json, quiet)
+    _tell(SigningKey.read(file), file, output)
 
 
 @key.command(short_help="Write a key's public half, for a ledger's list of approvers.")
@@ -47,7 +46,7 @@ def show(file: str, as_json: bool, quiet: bool) -> None:
 @click.option("--name", required=True, help="The approver's name, as ledgers and statements will say it.")
 @click.option("--out", type=click.Path(path_type=Path), help="A new file.  [default: NAME.pub]")
 @output_options
-def public(file: str, name: str, out: Path | None, as_json: bool, quiet: bool) -> None:
+def public(file: str, name: str, out: Path | None, output: Output) -> None:
     """Write the public half of the key in FILE, with a name: whoever makes a ledger lists it under --approvers.
 
     Example:  barrow key public ana.key --name ana --out ana.pub
@@ -57,7 +56,7 @@ def public(file: str, name: str, out: Path | None, as_json: bool, quiet: bool) -
     write_new(place, approver.content, "--out another.pub")
     told = {"out": str(place), "name": name, "fingerprint": approver.fingerprint}
     words = f"Wrote {place}: give it to whoever creates the ledger, and tell them the fingerprint by another channel."
-    tell(as_json, quiet, told, str(place), words, f"Its fingerprint: {approver.fingerprint}")
+    output.tell(told, str(place), words, f"Its fingerprint: {approver.fingerprint}")
 
 
 def write_new(place: Path, content: bytes, fix: str) -> None:
@@ -73,6 +72,6 @@ def write_new(place: Path, content: bytes, fix: str) -> None:
         ) from None
 
 
-def _tell(key: SigningKey, file: str, as_json: bool, quiet: bool, *lines: str) -> None:
+def _tell(key: SigningKey, file: str, output: Output, *lines: str) -> None:
     told = {"key": file, "fingerprint": key.fingerprint, "public": key.public.hex()}
-    tell(as_json, quiet, told, key.fingerprint, *lines, f"Its fingerprint, for others: {key.fingerprint}")
+    output.tell(told, key.fingerprint, *lines, f"Its fingerprint, for others: {key.fingerprint}")

@@ -12,12 +12,11 @@ from rich.table import Table
 
 from barrow.cli import work
 from barrow.cli.approvers import accept, approver_options, change, freeze, known_ledger, quorum_of, unfreeze
-from barrow.cli.main import tell
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.screen import Screen
-from barrow.cli.study_options import output_options, verbose_option
-from barrow.cli.terminal import columns, echo, echo_json, echo_raw, fitting
+from barrow.cli.study_options import verbose_option
+from barrow.cli.terminal import Output, columns, echo, echo_json, echo_raw, fitting, output_options
 from barrow.errors import ParameterError
 from barrow.numerics import exact, exact_text, float_up
 
@@ -73,8 +72,7 @@ def init(
     tighten: bool,
     approvers: tuple[str, ...],
     need: int | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
     **options: Any,
 ) -> None:
     """Make FILE (or postgresql://…?ledger=NAME), the budget of the study's data set, or join it.
@@ -91,7 +89,7 @@ def init(
         ledger = work.Ledger.create(file, budget, anchor=anchor, approval=approval)
     data = {"ledger": file, "budget": ledger.budget.to_json(), "head": _head(ledger.head())}
     shown = ledger.overview()
-    tell(as_json, quiet, data, None, f"{'Joined' if known else 'Made'} {file}.", shown.title, *shown.sentences())
+    output.tell(data, None, f"{'Joined' if known else 'Made'} {file}.", shown.title, *shown.sentences())
 
 
 @ledger.command(short_help="Show what was spent and what is left.")
@@ -103,15 +101,7 @@ def init(
 @page_options
 @output_options
 def show(
-    file: str,
-    verbose: bool,
-    who: bool,
-    by_question: bool,
-    as_csv: bool,
-    html: str | None,
-    opened: bool,
-    as_json: bool,
-    quiet: bool,
+    file: str, verbose: bool, who: bool, by_question: bool, as_csv: bool, html: str | None, opened: bool, output: Output
 ) -> None:
     """Show what was spent, when, on what, by whom, and what is left.
 
@@ -122,11 +112,11 @@ def show(
     if as_csv:
         echo_raw(overview.to_csv(), nl=False)
         return
-    if quiet and not as_json:
+    if output.quiet and not output.as_json:
         for balance in overview.balances:
             echo(exact_text(balance.left.loss))
         return
-    if as_json:
+    if output.as_json:
         echo_json({"ledger": file, **overview.to_json()})
         return
     echo(overview.title)
@@ -176,7 +166,7 @@ def _page(shown: Any, file: str) -> Any:
     help="The file to write, or the folder of a release; may be repeated. [default: head.json]",
 )
 @output_options
-def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], as_json: bool, quiet: bool) -> None:
+def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], output: Output) -> None:
     """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
 
     With --publish, write it signed (barrow ledger head --publish --key owner.key --out release/map): barrow verify
@@ -193,7 +183,7 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], a
     ledger = work.Ledger.open(file)
     if key is None:
         newest = ledger.head()
-        tell(as_json, False, _head(newest), None, str(newest))
+        Output(output.as_json).tell(_head(newest), None, str(newest))
         return
     signed = ledger.publish(key)
     files = [target / work.FILE if target.is_dir() else target for target in targets or (Path(work.FILE),)]
@@ -202,14 +192,14 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], a
     written = [str(target) for target in files]
     told = {**_head(signed.head), "signer": signed.signer, "releases": len(signed.releases), "out": written}
     words = f"{', '.join(written)}: the head of {signed.head.length} records and {len(signed.releases)} releases."
-    tell(as_json, quiet, told, None, words, f"Signed by {signed.signer}: tell others this fingerprint.")
+    output.tell(told, None, words, f"Signed by {signed.signer}: tell others this fingerprint.")
 
 
 @ledger.command(short_help="Keep the head in another place.")
 @_FILE
 @click.argument("target", type=click.Path(path_type=Path))
 @output_options
-def anchor(file: str, target: Path, as_json: bool, quiet: bool) -> None:
+def anchor(file: str, target: Path, output: Output) -> None:
     """Write the head of the ledger into TARGET, on another disk. Spending from anything older is refused with it.
 
     Releases look for it where `init --anchor` or BARROW_LEDGER_ANCHOR says, and move it on.
@@ -218,28 +208,28 @@ def anchor(file: str, target: Path, as_json: bool, quiet: bool) -> None:
     """
     newest = work.Ledger.open(file).anchor(target)
     told = {"anchor": str(target), **_head(newest)}
-    tell(as_json, quiet, told, None, f"{target} holds the head of {newest.length} records.")
+    output.tell(told, None, f"{target} holds the head of {newest.length} records.")
 
 
 @ledger.command(short_help="Allow spending again after a restore or a promotion.")
 @_FILE
 @click.argument("target", type=click.Path(path_type=Path))
 @output_options
-def adopt(file: str, target: Path, as_json: bool, quiet: bool) -> None:
+def adopt(file: str, target: Path, output: Output) -> None:
     """Accept a restored or promoted Postgres server, if its ledger continues the newest anchor TARGET.
 
     Example:  barrow ledger adopt "postgresql://ana@db.example/stats?ledger=visits" visits.anchor
     """
     newest = work.Ledger.adopt(file, target).head()
     words = f"The ledger of {newest.length} records continues its anchor; it may be spent from again."
-    tell(as_json, quiet, {"adopted": True, **_head(newest)}, None, words)
+    output.tell({"adopted": True, **_head(newest)}, None, words)
 
 
 @ledger.command(short_help="Check that nothing was changed or cut off.")
 @known_ledger
 @click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
 @output_options
-def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
+def verify(file: str, anchor: str | None, output: Output) -> None:
     """Check every link of the chain, every charge, and that an anchored head is part of it.
 
     Example:  barrow ledger verify nyc.ledger --head "$(tail -n 1 heads.txt)"
@@ -256,19 +246,19 @@ def verify(file: str, anchor: str | None, as_json: bool, quiet: bool) -> None:
         lines.append("Not checked: whether records were cut off at the end. For that, give --head LENGTH:HASH.")
     else:
         lines.append(f"The anchored head of {wanted.length} records is part of the chain: nothing was cut off.")
-    tell(as_json, quiet, result.to_json(), "holds", *lines)
+    output.tell(result.to_json(), "holds", *lines)
 
 
 @ledger.command(short_help="Print all records as JSON.")
 @known_ledger
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
-def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
+def export(file: str, out: Path | None, output: Output) -> None:
     """Print the verified chain as one JSON object, enough to check it without barrow.
 
     Example:  barrow ledger export nyc.ledger --out nyc-ledger.json
     """
-    text = json.dumps(work.Ledger.open(file).export(), indent=None if as_json else 1)
+    text = json.dumps(work.Ledger.open(file).export(), indent=None if output.as_json else 1)
     if out is None:
         echo_raw(text)
         return
@@ -281,14 +271,14 @@ def export(file: str, out: Path | None, as_json: bool, quiet: bool) -> None:
             allowed="a path where nothing is yet, in a folder that you may write to",
             fix="--out another-file.json",
         ) from None
-    tell(as_json, quiet, {"out": str(out)}, None, f"Wrote {out}.")
+    output.tell({"out": str(out)}, None, f"Wrote {out}.")
 
 
 @ledger.command("price", short_help="Compute the price of all releases together.")
 @known_ledger
 @click.option("--delta", help="The total delta; by default the budget's.")
 @output_options
-def price_anew(file: str, delta: str | None, as_json: bool, quiet: bool) -> None:
+def price_anew(file: str, delta: str | None, output: Output) -> None:
     """Price all releases of the main budget together, by every way of composing them. Spends nothing.
 
     "together" is the tightest, and holds for releases whose parameters were fixed beforehand; "additive" and
@@ -308,7 +298,7 @@ def price_anew(file: str, delta: str | None, as_json: bool, quiet: bool) -> None
         "'together' holds if all parameters were fixed beforehand; the other rows hold however they were chosen."
     )
     told = {"ledger": file, "releases": len(events), "delta": float(total), "alpha": data}
-    tell(as_json, quiet, told, "" if data["together"] is None else f"{data['together']:.12g}", *lines)
+    output.tell(told, "" if data["together"] is None else f"{data['together']:.12g}", *lines)
 
 
 def _budget(

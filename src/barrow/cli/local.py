@@ -11,10 +11,9 @@ from typing import Any
 import click
 import msgspec
 
-from barrow.cli.main import tell
 from barrow.cli.pages import page_options, write_page
-from barrow.cli.study_options import make_study, output_options, study_option
-from barrow.cli.terminal import echo, echo_count, echo_raw
+from barrow.cli.study_options import make_study, study_option
+from barrow.cli.terminal import Output, echo, echo_count, echo_raw, output_options
 from barrow.errors import DataError, ParameterError, plain_file
 from barrow.local import LocalClient, Server, Survey, mix, read_batch
 from barrow.local.mixing import kinds_of
@@ -52,7 +51,7 @@ def local() -> None:
 @click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
 @output_options
 def randomise(
-    items: str | None, file: str | None, question: str | None, memory: str, unknown: Any, as_json: bool, quiet: bool
+    items: str | None, file: str | None, question: str | None, memory: str, unknown: Any, output: Output
 ) -> None:
     """Turn one person's ITEMS into a report, printed as JSON; in a shuffle study into messages, one a line.
 
@@ -71,7 +70,7 @@ def randomise(
         echo_raw("\n".join(client.messages(records, unknown=unknown)))
     else:
         echo_raw(client.report(records, unknown=unknown).to_text())
-    if not (as_json or quiet) and sys.stderr.isatty():
+    if not output.silent and sys.stderr.isatty():
         for line in [*answer_lines(survey.plan), str(survey.guarantee)]:
             echo(line, err=True)
 
@@ -82,9 +81,7 @@ def randomise(
 @_QUESTION
 @click.option("--out", required=True, type=click.Path(), help="The file for the batch; it must not exist.")
 @output_options
-def mix_messages(
-    messages: tuple[str, ...], file: str | None, question: str | None, out: str, as_json: bool, quiet: bool
-) -> None:
+def mix_messages(messages: tuple[str, ...], file: str | None, question: str | None, out: str, output: Output) -> None:
     """Mix MESSAGES of many people into one batch, which is all that an aggregator of a shuffle study reads.
 
     Whoever runs this must not be the one who aggregates, and keeps no note of who sent what.
@@ -106,7 +103,7 @@ def mix_messages(
     lines = [f"Mixed {len(batch.values):,} messages of {batch.people:,} people into {out}."]
     if batch.refused:
         lines.append("Left out: " + ", ".join(f"{count:,} {reason}" for reason, count in batch.refused.items()) + ".")
-    tell(as_json, quiet, told, out, *lines)
+    output.tell(told, out, *lines)
 
 
 @local.command(short_help="Estimate results from many reports.")
@@ -123,8 +120,7 @@ def aggregate(
     accept_weaker: bool,
     html: str | None,
     opened: bool,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Estimate results from REPORTS: files, patterns, folders or - for standard input, one JSON report on each line.
 
@@ -141,19 +137,19 @@ def aggregate(
     if server.survey.shuffled:
         server.open(read_batch(server.survey, lines), accept_weaker=accept_weaker)
     else:
-        server.add_all(_counting(lines) if sys.stderr.isatty() and not (quiet or as_json) else lines)
+        server.add_all(_counting(lines) if sys.stderr.isatty() and not output.silent else lines)
     result = server.result()
     wrote = write_page(lambda: pages.collected_report(result), html, opened, "result.html")
-    _show(result, as_json, quiet, wrote)
+    _show(result, output, wrote)
 
 
-def _show(result: Collected, as_json: bool, quiet: bool, page: str | None = None) -> None:
+def _show(result: Collected, output: Output, page: str | None = None) -> None:
     short = []
-    for row in result.tables["values"] if quiet else ():
+    for row in result.tables["values"] if output.quiet else ():
         label = row.get("output") or row.get("item") or row.get("report")
         short.append(f"{label}: {next(row[name] for name in ('value', 'share', 'count') if name in row):.6g}")
     told = result.to_json() if page is None else {**result.to_json(), "report": page}
-    tell(as_json, quiet, told, "\n".join(short), str(result), *([] if page is None else [f"Wrote {page}."]))
+    output.tell(told, "\n".join(short), str(result), *([] if page is None else [f"Wrote {page}."]))
 
 
 def _counting(lines: Iterator[str]) -> Iterator[str]:

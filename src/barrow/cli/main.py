@@ -8,7 +8,6 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
 
 import click
 
@@ -116,16 +115,6 @@ def cli(ctx: click.Context, plugins: bool) -> None:
     """
     if plugins or ctx.invoked_subcommand not in _OTHERS:
         ctx.with_resource(usable("installed"))
-
-
-def tell(as_json: bool, quiet: bool, told: Any, short: str | None, *lines: str) -> None:
-    """Print plain data as one JSON object, or as little as possible (``short``), or sentences."""
-    if as_json:
-        echo_json(told)
-    elif not quiet:
-        echo("\n".join(lines))
-    elif short is not None:
-        echo(short)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -15,12 +15,11 @@ from barrow.cli.pages import page_options, write_page
 from barrow.cli.series import in_series, planned_parts
 from barrow.cli.study_options import (
     asking_options,
-    output_options,
     part_options,
     study_and_questions,
     verbose_option,
 )
-from barrow.cli.terminal import echo, echo_alarm, echo_json
+from barrow.cli.terminal import Output, echo, echo_alarm, echo_json, output_options
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
 
@@ -50,8 +49,7 @@ def plan(
     verbose: bool,
     html: str | None,
     opened: bool,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
     **flags: Any,
 ) -> None:
     """Show the accuracy and the cost of a release before it is made. It spends nothing and reads only column names.
@@ -71,7 +69,7 @@ def plan(
             allowed="--periods N: one release for each of N periods; --releases N: N releases under the same promises",
             fix=f"--periods {times}, or --releases {times}",
         )
-    with work.bars(False if quiet or as_json else None):
+    with work.bars(output.progress):
         study, questions, _ = study_and_questions(words, file, flags)
     study = _with_periods(study, periods)
     questions = [study.by(question, by or None) for question in questions]
@@ -80,19 +78,19 @@ def plan(
     if releases > 1:
         study = in_series(study, questions, releases, period)
         questions = list(study.questions)
-    with work.bars(False if quiet or as_json else None):
+    with work.bars(output.progress):
         parts = [result for question in questions for result in planned_parts(study, question, period)]
     plans = [result.plan for result in parts]
     wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
     left = work.lines_left(study, plans)
-    if as_json:
+    if output.as_json:
         echo_json(_told(study, parts, left))
     else:
-        for line in [] if study.grids is None or quiet else study.grids.lines():
+        for line in [] if study.grids is None or output.quiet else study.grids.lines():
             echo(line)
         for built in parts:
-            _show(study, built, quiet, verbose, several=len(parts) > 1)
-    if not quiet and not as_json:
+            _show(study, built, output.quiet, verbose, several=len(parts) > 1)
+    if not output.silent:
         for line in left:
             echo(f"Left      {line}")
         if wrote is not None:

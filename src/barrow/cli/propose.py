@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from barrow.cli.key import write_new
-from barrow.cli.main import tell
-from barrow.cli.study_options import asking_options, output_options, part_options, study_and_questions
+from barrow.cli.study_options import asking_options, part_options, study_and_questions
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.render import report as pages
@@ -38,8 +38,7 @@ def propose(
     pool: str | None,
     expires: str,
     out: Path,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
     **flags: Any,
 ) -> None:
     """Write releases as a proposal: a page to read, and a file that approvers check and sign. It spends nothing.
@@ -54,7 +53,7 @@ def propose(
     """  # noqa: D301  (click reads the backspace)
     if out.exists():
         raise ParameterError(f"The folder {str(out)!r} exists.", allowed="a new folder", fix=f"--out {out.name}-2")
-    with bars(False if quiet or as_json else None):
+    with bars(output.progress):
         study, questions, _ = study_and_questions(words, file, flags)
         state = open_ledger(study, None)
         quorum = _quorum(state)
@@ -75,9 +74,7 @@ def propose(
         "proposal": proposal.digest, "ledger": proposal.ledger, "expires": proposal.expires, "out": str(out),
         "releases": [{"question": r.question, "periods": r.periods, "digest": r.digest} for r in proposal.releases],
     }  # fmt: skip
-    tell(
-        as_json,
-        quiet,
+    output.tell(
         told,
         str(out),
         f"Wrote {out / FILE} and {out / _PAGE}: what would be released, valid until {proposal.expires[:10]}.",

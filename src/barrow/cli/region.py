@@ -10,8 +10,8 @@ import click
 import msgspec
 import numpy as np
 
-from barrow.cli.study_options import DEFAULT, output_options, study_option
-from barrow.cli.terminal import echo, echo_json
+from barrow.cli.study_options import DEFAULT, study_option
+from barrow.cli.terminal import Output, echo, echo_json, output_options
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
 from barrow.mechanisms.edge_intervals import Mask
@@ -49,8 +49,7 @@ def region(
     typed: str,
     looked: bool,
     question: str | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Estimate the share of people's items in regions, with intervals; it costs nothing.
 
@@ -71,34 +70,34 @@ def region(
         own = file is None and release.space is not None  # a small space stands in the statement
         shares = release.shares(None if own else Study.read(file or DEFAULT).space)
     if not within and not items:
-        _list(shares, confidence, as_json, quiet)
+        _list(shares, confidence, output)
         return
     rows: list[tuple[str, Mask, Mask | None]] = [(name, *polygon_inside(shares.space, name)) for name in within]
     rows += [(text, shares.marked(_labels(text, shares.space.labels)), None) for text in items]
     each = 1.0 - miss / len(rows)
     told = [_told(shares, name, inside, cut, each, looked) for name, inside, cut in rows]
-    if as_json:
+    if output.as_json:
         many = {"confidence": confidence}
         echo_json({**told[0], **many} if len(told) == 1 else {**many, "regions": told})
         return
     for row in told:
-        _say(row, quiet)
-    if not quiet:
+        _say(row, output.quiet)
+    if not output.quiet:
         held = "The interval holds" if len(told) == 1 else "The intervals hold all at once"
         chosen = "even for regions chosen by looking" if looked else "for regions chosen without looking at the release"
         echo(f"{held} with probability {100 * confidence:.4g} %, {chosen}.")
 
 
-def _list(shares: ReleasedShares, confidence: float, as_json: bool, quiet: bool) -> None:
+def _list(shares: ReleasedShares, confidence: float, output: Output) -> None:
     """The regions that stand out from the noise, the largest first."""
     rows = region_rows(shares.space.records_space, shares.merged(confidence))[0]
-    if as_json:
+    if output.as_json:
         echo_json({"confidence": confidence, "regions": rows})
         return
     for row in rows:
         ends = f"{_percent(row, 'low_95')} to {_percent(row, 'high_95')}"
-        echo(f"{row['low_95']:.6g} {row['high_95']:.6g}" if quiet else f"{row['name']}: {ends}")
-    if not quiet:
+        echo(f"{row['low_95']:.6g} {row['high_95']:.6g}" if output.quiet else f"{row['name']}: {ends}")
+    if not output.quiet:
         many = f"{len(rows):,} regions stand" if len(rows) != 1 else "1 region stands"
         echo(f"{many} out from the noise; all intervals hold simultaneously with probability {100 * confidence:.4g} %.")
 

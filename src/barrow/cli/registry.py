@@ -8,8 +8,7 @@ import click
 import msgspec
 
 from barrow.cli.key import write_new
-from barrow.cli.main import tell
-from barrow.cli.study_options import output_options
+from barrow.cli.terminal import Output, output_options
 from barrow.questions.statement import Publication
 from barrow.study.formats import registry_record
 from barrow.study.publication import publication_of
@@ -27,7 +26,7 @@ from barrow.study.verification import read_statement
 @click.option("--url", help="The address where it is published.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
-def registry(folder: str, out: Path | None, as_json: bool, quiet: bool, **given: str | None) -> None:
+def registry(folder: str, out: Path | None, output: Output, **given: str | None) -> None:
     """Write the record of the release in FOLDER for the public registry of differential privacy deployments, as YAML.
 
     What the study's [publication] says is in the release already; options add to it. The guarantee is written as a
@@ -42,7 +41,7 @@ def registry(folder: str, out: Path | None, as_json: bool, quiet: bool, **given:
     told = publication_of({**said, **{name: value for name, value in given.items() if value}})
     record = registry_record(statement, told or Publication())
     if out is None:
-        tell(as_json, False, {"record": record}, None, record.rstrip("\n"))
+        Output(output.as_json).tell({"record": record}, None, record.rstrip("\n"))
         return
     write_new(out, record.encode(), "--out another.yaml")
-    tell(as_json, quiet, {"record": record, "out": str(out)}, str(out), f"Wrote {out}.")
+    output.tell({"record": record, "out": str(out)}, str(out), f"Wrote {out}.")

@@ -12,13 +12,12 @@ from barrow.cli import work
 from barrow.cli.pages import show_page
 from barrow.cli.study_options import (
     asking_options,
-    output_options,
     part_options,
     strange_questions,
     study_and_questions,
     verbose_option,
 )
-from barrow.cli.terminal import echo, echo_alarm, echo_json, echo_raw
+from barrow.cli.terminal import Output, echo, echo_alarm, echo_json, echo_raw, output_options
 from barrow.errors import ParameterError
 
 _SHOWN = 5
@@ -53,8 +52,7 @@ def release(
     by: tuple[str, ...],
     pool: str | None,
     weights: str | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
     **flags: Any,
 ) -> None:
     """Release answers: read the records, charge the budget, add noise, publish values and statement.
@@ -74,7 +72,7 @@ def release(
         --weights "1/2, 1/4, 1/4"
     """  # noqa: D301  (click reads the backspace)
     study, questions, names = study_and_questions(words, file, flags)
-    if not (as_json or quiet):
+    if not output.silent:
         for line in strange_questions(words, file, flags):
             echo(line, err=True)
     if counts is not None:
@@ -94,16 +92,16 @@ def release(
         raise ParameterError("Several questions are asked.", allowed="--out and --key for one", fix="name the question")
     done = []
     for series, about, folder in wanted:
-        result, again = _released(series, about, folder if out is None else Path(out), key, quiet or as_json)
+        result, again = _released(series, about, folder if out is None else Path(out), key, output.silent)
         done.append(result)
-        if not as_json:
-            _show(result, again, quiet, verbose)
+        if not output.as_json:
+            _show(result, again, output.quiet, verbose)
         if opened and result.report.is_file():
             show_page(result.report)
-    if not (as_json or quiet):
+    if not output.silent:
         place = str(done[0].folder) if len(done) == 1 else "FOLDER"
         echo(f"\nNext: open {place}/report.html; barrow verify {place}; barrow explain {place}")
-    if as_json:
+    if output.as_json:
         told = [_plain(result) for result in done]
         echo_json(told[0] if len(told) == 1 else {"releases": told})
 

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from barrow.cli import work
-from barrow.cli.main import tell
 from barrow.cli.pages import write_page
-from barrow.cli.study_options import DEFAULT, output_options, study_option
+from barrow.cli.study_options import DEFAULT, study_option
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import BarrowError, ParameterError
 from barrow.render import report as pages
 
@@ -30,8 +30,7 @@ def report(
     outline: str | None,
     ledger: str | None,
     opened: bool,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Write one page about releases of a study: results, accuracy, and what anyone can learn from them together.
 
@@ -52,7 +51,7 @@ def report(
     built = pages.release_report(releases, outline=outline, thorough=True, **parts)
     wrote = write_page(lambda: built, out, opened, out)
     many = f"Wrote {wrote}: {len(releases)} release{'s' * (len(releases) > 1)}."
-    tell(as_json, quiet, {"report": wrote, "releases": len(releases)}, wrote, many)
+    output.tell({"report": wrote, "releases": len(releases)}, wrote, many)
 
 
 def _released(folder: str, study: Any, must: bool) -> Any:

@@ -7,8 +7,8 @@ from typing import cast
 
 import click
 
-from barrow.cli.main import tell
-from barrow.cli.study_options import DEFAULT, output_options, study_option
+from barrow.cli.study_options import DEFAULT, study_option
+from barrow.cli.terminal import Output, output_options
 from barrow.numerics import whole
 from barrow.numerics.exact import near
 from barrow.study import Study
@@ -30,9 +30,7 @@ from barrow.study.synthetic import Within
 @click.option("--times", is_flag=True, help="Write hours of the day as clock times, times since 1970 as timestamps.")
 @study_option
 @output_options
-def sample(
-    folder: str, rows: str, out: str, within: str, times: bool, file: str | None, as_json: bool, quiet: bool
-) -> None:
+def sample(folder: str, rows: str, out: str, within: str, times: bool, file: str | None, output: Output) -> None:
     """Draw synthetic records from a released histogram or map; it costs nothing.
 
     The records are independent draws from published values and belong to nobody. They have the columns of the study's
@@ -53,4 +51,4 @@ def sample(
     told = {"file": out, "text": str(note), "rows": len(records), "columns": list(records.columns),
             "distance": records.distance, "unit": records.unit}  # fmt: skip
     lines = [*records.text.splitlines(), f"Wrote {out} and {note}."]
-    tell(as_json, quiet, told, f"{near(records.distance)}{unit}", *lines)
+    output.tell(told, f"{near(records.distance)}{unit}", *lines)

@@ -7,9 +7,8 @@ from typing import Any
 
 import click
 
-from barrow.cli.main import tell
-from barrow.cli.study_options import asking_options, output_options, study_and_questions
-from barrow.cli.terminal import echo_json, echo_raw
+from barrow.cli.study_options import asking_options, study_and_questions
+from barrow.cli.terminal import Output, echo_json, echo_raw, output_options
 from barrow.engines.sql.foreign import FOREIGN, SqlStatement, dialect_named, self_test, written
 from barrow.errors import ParameterError
 from barrow.questions import Question
@@ -35,8 +34,7 @@ def sql(
     table: str | None,
     tested: bool,
     out: str | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
     **flags: Any,
 ) -> None:
     """Write one SELECT that counts the records in your own warehouse, for barrow release --counts.
@@ -61,14 +59,14 @@ def sql(
         text = statement.text
         told |= {"sql": text, "digest": statement.digest, "mark": statement.mark}
     if out is None:
-        echo_json(told) if as_json else echo_raw(text.rstrip("\n"))
+        echo_json(told) if output.as_json else echo_raw(text.rstrip("\n"))
         return
     place = Path(out)
     if place.exists():
         raise ParameterError(f"The file {out!r} exists.", allowed="a new file", fix=f"--out {place.stem}-2.sql")
     place.write_text(text, encoding="utf-8")
     note = "" if known.tried else f" It was never run on {dialect} itself: try --self-test there first."
-    tell(as_json, quiet, told | {"file": out}, out, f"Wrote {out}.{note}", _NEXT)
+    output.tell(told | {"file": out}, out, f"Wrote {out}.{note}", _NEXT)
 
 
 def _statement(study: Study, questions: list[Question], dialect: str, table: str | None) -> SqlStatement:

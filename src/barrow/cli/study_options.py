@@ -124,12 +124,6 @@ asking_options = _with([click.argument("words", nargs=-1, metavar="[NAME]…"), 
 """What a command takes that is about questions of a study: names, the study file, and all flags in place of it."""
 
 
-def output_options(command: Command) -> Command:
-    """``--json`` and ``--quiet``, which every command has."""
-    command = click.option("--quiet", is_flag=True, help="Print as little as possible.")(command)
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")(command)
-
-
 def verbose_option(command: Command) -> Command:
     """``--verbose``, for commands that say the most important things on one screen."""
     return click.option("--verbose", "-v", is_flag=True, help="Print all details.")(command)

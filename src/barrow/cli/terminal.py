@@ -13,9 +13,11 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, TypeVar
 
 import click
 
@@ -30,6 +32,7 @@ _HEAD = re.compile(
 """What stands before a text whose further lines are indented by as much: a label, a number, a sign, an indentation."""
 
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 _HEARD: list[str] | None = None
 
 
@@ -124,6 +127,55 @@ def echo_count(text: str) -> None:
 def echo_json(data: Any) -> None:
     """Print plain data as one line of JSON, which reads back to the same data."""
     _print(STEERS.sub(lambda result: f"\\u{ord(result[0]):04x}", json.dumps(data, ensure_ascii=False)))
+
+
+@dataclass(frozen=True)
+class Output:
+    """How a command prints what it found: one JSON object, as little as possible, or sentences.
+
+    >>> Output(quiet=True).silent
+    True
+    """
+
+    as_json: bool = False
+    quiet: bool = False
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is printed that only people read."""
+        return self.as_json or self.quiet
+
+    @property
+    def progress(self) -> bool | None:
+        """Whether to show how far something is; on a terminal where that is left open."""
+        return False if self.silent else None
+
+    def tell(self, told: Any, short: str | None, *lines: str) -> None:
+        """Print plain data, or ``short`` if there is one, or sentences."""
+        if self.as_json:
+            echo_json(told)
+        elif not self.quiet:
+            echo("\n".join(lines))
+        elif short is not None:
+            echo(short)
+
+
+def output_options_with(little: str) -> Callable[[Command], Command]:
+    """``--json`` and ``--quiet``, which a command gets as ``output``; ``little`` says what is printed if quiet."""
+
+    def add(command: Command) -> Command:
+        @wraps(command)
+        def run(*arguments: Any, as_json: bool, quiet: bool, **named: Any) -> Any:
+            return command(*arguments, output=Output(as_json, quiet), **named)
+
+        quietly = click.option("--quiet", is_flag=True, help=little)(run)
+        result: Any = click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")(quietly)
+        return result  # type: ignore[no-any-return]
+
+    return add
+
+
+output_options = output_options_with("Print as little as possible.")
 
 
 def echo_usage(error: click.ClickException) -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from barrow.cli import work
-from barrow.cli.main import tell
-from barrow.cli.study_options import DEFAULT, output_options
+from barrow.cli.study_options import DEFAULT
+from barrow.cli.terminal import Output, output_options
 from barrow.errors import ParameterError
 
 _SIGNS = {True: "✓", False: "✗", None: "–"}
@@ -29,8 +29,7 @@ def verify(
     head: str | None,
     anchor: str | None,
     signer: str | None,
-    as_json: bool,
-    quiet: bool,
+    output: Output,
 ) -> None:
     """Check a release's files, numbers and words, and its entry in the ledger; exits with 1 if something is wrong.
 
@@ -60,7 +59,7 @@ def verify(
         lines += [f"{folder}:"] if len(result) > 1 else []
         lines += [f"{_SIGNS[check.holds]} {check.what}: {check.finding}" for check in some]
     short = "does not hold" if not good else "holds" if confirmed else "holds as far as it can be checked here"
-    tell(as_json, quiet, {"holds": good, "confirmed": confirmed, "checks": rows}, short, *lines)
+    output.tell({"holds": good, "confirmed": confirmed, "checks": rows}, short, *lines)
     if not good:
         raise SystemExit(1)
 

@@ -16,15 +16,15 @@ from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT, at_most
 from barrow.planning.candidates import BaselineComparison
 from barrow.planning.notes import Severity, texts
-from barrow.promises import describe_change, odds_epsilon, odds_upper
+from barrow.promises import describe_change, odds_upper
 from barrow.questions import Answer, Question
 from barrow.questions.cache import Cache
 from barrow.questions.comparing import comparison_of
 from barrow.questions.estimates import estimate
-from barrow.questions.linear import ratio_of
 from barrow.questions.plan_text import notes_of, plan_lines
 from barrow.questions.prices import charge
 from barrow.render import figures as fig
+from barrow.render.report.accuracy import NARROW, accuracy_of
 from barrow.spaces import Space, grids, parse_distance
 from barrow.study import Study
 from barrow.study.file import study_text
@@ -38,7 +38,6 @@ from barrow.web.words import alarmed, grid_words, guess, promise_rows
 _PLANS: Cache[Answer] = Cache(32)
 _WITHIN = 5.0
 """In a preview, snapping moves records by at most this part of the distance over which a question smooths."""
-_GUESSES = (0.51, 0.52, 0.55, 0.6, 0.7, 0.8, 0.9, 0.99)
 _SHARES = (("everything", Fraction(1)), ("half of it", Fraction(1, 2)), ("1 in 10", Fraction(1, 10)))
 
 
@@ -107,10 +106,7 @@ class Design:
             f"of yours are in it.{self.pictured.legend}",
             "sentence": self.sentence,
             "alarm": alarmed(self.plan),
-            "warnings": [
-                *texts(told, Severity.WARNING),
-                *texts(told, Severity.UNPROVED),
-            ],
+            "warnings": [*texts(told, Severity.WARNING), *texts(told, Severity.UNPROVED)],
             "figures": {name: figure.svg for name, figure in sample.items() if figure is not None},
             "said": {name: figure.description for name, figure in sample.items() if figure is not None},
             "plan": plan_lines(self.plan) if self.exact else [],
@@ -184,38 +180,9 @@ class Design:
         return fig.belief(curves, subset, worst=odds_upper(worst, delta), unit=unit, width=self.width, height=height)
 
     def accuracy(self) -> fig.Figure | None:
-        """The error against alpha, with other numbers of people and user-level DP beside it."""
-        plan, comparison = self.plan, self.comparison
-        parted = estimate(plan)
-        if not parted.scales or plan.alpha is None:
-            return None
-        alpha, users = float_up(plan.alpha), plan.terms.users
-        x = np.geomspace(alpha / 12, alpha * 12, 25)
-
-        def line(n: float) -> list[float]:
-            return [parted.at(parted.noise * (alpha / a) * (users / n)) for a in x.tolist()]
-
-        unit = PERCENT if plan.question.traits.in_percent else plan.error_unit
-        curves = [
-            fig.Curve("this study", x, line(users)),
-            fig.Curve(f"{max(users // 10, 1):,} people", x, line(max(users // 10, 1)), "faint"),
-            fig.Curve(f"{users * 10:,} people", x, line(users * 10), "faint"),
-        ]
-        if comparison is not None:
-            other = comparison.at_promises
-            curves.append(fig.Curve("user-level DP", x, [other.error + comparison.snapping] * len(x)))
-        policy = self.request.study.policy
-        binding = next(satisfied for satisfied in policy.satisfied if satisfied.binds)
-        ratio = float_up(binding.share * min(binding.reach, ratio_of(plan)))
-        # A hair below where the guess becomes this much, so that it is still a bound there.
-        delta = float_up(plan.guarantee.delta)
-        at_odds = [(odds_epsilon(odds, delta) / ratio, odds) for odds in _GUESSES]
-        guesses = [(a, max(odds, odds_upper(a * ratio, delta))) for a, odds in at_odds if alpha / 12 <= a <= alpha * 12]
-        words = describe_change(binding.promise, policy.space)
-        return fig.tradeoff(
-            curves, here=fig.Here("this study", alpha, plan.error), guesses=guesses,
-            promise=words, unit=unit, width=self.width, height=360,
-        )  # fmt: skip
+        """The error against alpha, with other numbers of people and user-level DP beside it; as the report draws it."""
+        _, pictures = accuracy_of(self.plan) if estimate(self.plan).scales else ([], [])
+        return next((picture.narrow if self.width <= NARROW else picture.figure for picture in pictures), None)
 
     def statement(self) -> str:
         """The statement as it would read."""
