@@ -12,7 +12,7 @@ from rich.table import Table
 from barrow.accounting import PaperNote, calibrate_shuffle, inner_alpha_for, paper_note, parse_randomiser, reports_of
 from barrow.cli.numbers import Whole
 from barrow.cli.screen import Screen
-from barrow.cli.terminal import Output, echo, echo_json, output_options
+from barrow.cli.terminal import Printer, echo, echo_json, output_options
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def account(
     model: str,
     least_distance: str | None,
     randomiser: str | None,
-    output: Output,
+    output: Printer,
 ) -> None:
     """Compute the largest safe alpha0 of a shuffled release, by each method.
 

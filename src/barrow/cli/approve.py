@@ -9,7 +9,7 @@ import click
 
 from barrow.cli.approvers import END
 from barrow.cli.key import write_new
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger, SigningKey
 from barrow.study.proposal import Proposal
@@ -30,7 +30,7 @@ def approve(
     expires: str | None,
     ledger: str | None,
     out: Path | None,
-    output: Output,
+    output: Printer,
 ) -> None:
     """Read PROPOSAL, check that its numbers follow from what would be drawn, and with --by and --key sign it.
 

@@ -11,7 +11,7 @@ import click
 from barrow.cli import work
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import DEFAULT
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -66,7 +66,7 @@ _KEY = click.option("--key", required=True, type=click.Path(), help="Your key, m
 @click.argument("approvals", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="APPROVAL…")
 @click.option("--ledger", "file", callback=of_study, help="The ledger.  [default: the study's]")
 @output_options
-def accept(approvals: tuple[Path, ...], file: str, output: Output) -> None:
+def accept(approvals: tuple[Path, ...], file: str, output: Printer) -> None:
     """Record each APPROVAL, a file of barrow approve or a folder of them, if its signature holds.
 
     Example:  barrow ledger accept proposal --ledger nyc.ledger
@@ -98,7 +98,7 @@ def accept(approvals: tuple[Path, ...], file: str, output: Output) -> None:
 @_BY
 @_KEY
 @output_options
-def freeze(file: str, why: str, by: str, key: str, output: Output) -> None:
+def freeze(file: str, why: str, by: str, key: str, output: Printer) -> None:
     """Stop all releases from the ledger until enough approvers lift it. What was drawn and not shown stays hidden.
 
     Example:  barrow ledger freeze nyc.ledger --why "The data set is wrong." --by ana --key ana.key
@@ -113,7 +113,7 @@ def freeze(file: str, why: str, by: str, key: str, output: Output) -> None:
 @_BY
 @_KEY
 @output_options
-def unfreeze(file: str, by: str, key: str, output: Output) -> None:
+def unfreeze(file: str, by: str, key: str, output: Printer) -> None:
     """Sign that releases may go on; they do when as many approvers have signed as every release needs.
 
     Example:  barrow ledger unfreeze nyc.ledger --by bo --key bo.key
@@ -134,7 +134,7 @@ def unfreeze(file: str, by: str, key: str, output: Output) -> None:
 @click.option("--key", type=click.Path(), help="Your key, made by barrow key new.")
 @output_options
 def change(
-    file: str, approvers: tuple[str, ...], need: int | None, by: str | None, key: str | None, output: Output
+    file: str, approvers: tuple[str, ...], need: int | None, by: str | None, key: str | None, output: Printer
 ) -> None:
     """Say who approves; with --approvers and --need, --by and --key sign that from now on others do.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from barrow.audit import CASES, audit_all, audit_study
-from barrow.cli.terminal import Output, echo, echo_json
+from barrow.cli.terminal import Printer, echo, echo_json
 from barrow.numerics.exact import exact, nearest_float
 from barrow.study import read_study
 from barrow.study.bars import bars
@@ -60,7 +60,7 @@ def audit(
     verdict = audit_all(
         only=list(only) or None, planted=planted, progress=None if quiet else lambda line: echo(line, err=True)
     )
-    Output(as_json).tell(verdict.to_json(), None, *verdict.lines())
+    Printer(as_json).tell(verdict.to_json(), None, *verdict.lines())
     if summary:
         echo_json(verdict.summary())
     ctx.exit(0 if verdict.passed else 1)

@@ -9,7 +9,7 @@ import click
 
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import data_options, make_study, split_words, study_option
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 
 
@@ -19,7 +19,7 @@ from barrow.errors import ParameterError
 @data_options
 @click.option("--examples", type=Whole(0, 100), default=5, show_default=True, help="How many bad rows to show.")
 @output_options
-def check(words: tuple[str, ...], file: str | None, output: Output, examples: int, **flags: Any) -> None:
+def check(words: tuple[str, ...], file: str | None, output: Printer, examples: int, **flags: Any) -> None:
     """Find records that a release would refuse. The output is PRIVATE: it shows counts and values.
 
     Exits with 1 if the records cannot be used as they are.

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from barrow.cli.numbers import Whole
 from barrow.cli.screen import Screen
-from barrow.cli.terminal import Output, echo, echo_alarm, output_options_with
+from barrow.cli.terminal import Printer, echo, echo_alarm, output_options_with
 from barrow.errors import ParameterError
 from barrow.numerics import exact, float_up
 from barrow.promises import CAP, Policy, Promise, alarm, describe_distance, odds_sentence, odds_upper, percent_up
@@ -35,7 +35,7 @@ def choose(
     users: int | None,
     dataset: str | None,
     save: str | None,
-    output: Output,
+    output: Printer,
 ) -> None:
     """Turn promises in plain words into alpha.
 

@@ -14,7 +14,7 @@ from barrow.cli.collect_sums import HOST, OPERATOR, RATE, aggregate
 from barrow.cli.local import _lines, _show
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import make_study
-from barrow.cli.terminal import Output, echo, output_options
+from barrow.cli.terminal import Printer, echo, output_options
 from barrow.collect import Client
 from barrow.collect.analyser import analyse as analysed
 from barrow.collect.analyser import analyse_reports, analyse_sums, collect_reports
@@ -80,7 +80,7 @@ collect.add_command(aggregate)
 @output_options
 def init(
     study_file: str, question: str | None, address: str, shuffler: str | None, attested: bool, invitations: int,
-    public: tuple[str, ...], aggregator: tuple[str, ...], days: int, out: str, keys: str, output: Output
+    public: tuple[str, ...], aggregator: tuple[str, ...], days: int, out: str, keys: str, output: Printer
 ) -> None:  # fmt: skip
     """Write a card for one question of STUDY, and the private keys (files 0600) of parties that gave no --public key.
 
@@ -134,7 +134,7 @@ def init(
 @_CARD
 @click.option("--explain", "explained", is_flag=True, help="Say in plain words what leaves the phone.")
 @output_options
-def card(card_file: str, explained: bool, output: Output) -> None:
+def card(card_file: str, explained: bool, output: Printer) -> None:
     """Check a card: its signature, its time, and that its constants follow from its study.
 
     \b
@@ -165,7 +165,7 @@ def card(card_file: str, explained: bool, output: Output) -> None:
 @output_options
 def answer(
     card_file: str, items: str | None, memory: str, limit: str | None, invitation: str | None, signer: str | None,
-    trust: str | None, out: str | None, unknown: Any, output: Output
+    trust: str | None, out: str | None, unknown: Any, output: Printer
 ) -> None:  # fmt: skip
     """Randomise one person's ITEMS (one JSON value a line) and send them; a failed report is sent again unchanged.
 
@@ -252,7 +252,7 @@ def serve(
 @output_options
 def shuffle(
     card_file: str, store: str, out: str | None, port: int, host: str, rate: int, operator: str | None, keys: str,
-    output: Output
+    output: Printer
 ) -> None:  # fmt: skip
     """Take sealed messages of a shuffle card; --release signs the mixed batch with the shuffler's key.
 
@@ -301,7 +301,7 @@ def shuffle(
 @output_options
 def analyse(
     card_file: str, batch: str | None, store: str | None, shares: tuple[str, ...], ledger: str | None, out: str | None,
-    accept_weaker: bool, keys: str, output: Output
+    accept_weaker: bool, keys: str, output: Printer
 ) -> None:  # fmt: skip
     """Open a mixed BATCH, take the reports of a local card (--store), or add up shares; release what they say.
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from barrow.cli.numbers import Whole
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.collect.card import read_card
 from barrow.collect.issuer import Invitations, new_invitations
 from barrow.collect.keys import ANOTHER, make_keys
@@ -27,7 +27,7 @@ KEYS = click.option("--keys", default="keys", show_default=True, type=click.Path
 )
 @KEYS
 @output_options
-def keys(role: str, keys: str, output: Output) -> None:
+def keys(role: str, keys: str, output: Printer) -> None:
     """Create the keys of one party: a private file (0600) that stays here, and a public one for the author of the card.
 
     \b
@@ -49,7 +49,7 @@ def keys(role: str, keys: str, output: Output) -> None:
 )
 @KEYS
 @output_options
-def invite(card_file: str, people: int, keys: str, output: Output) -> None:
+def invite(card_file: str, people: int, keys: str, output: Printer) -> None:
     """Write one-time codes that let people in, beside the issuer's key; each person gets one.
 
     \b

@@ -11,7 +11,7 @@ import click
 
 from barrow.cli.collect_keys import KEYS
 from barrow.cli.numbers import Whole
-from barrow.cli.terminal import Output, echo, output_options
+from barrow.cli.terminal import Printer, echo, output_options
 from barrow.collect.aggregator import Aggregator
 from barrow.collect.card import Card, read_card
 from barrow.collect.issuer import Invitations, Issuer
@@ -79,7 +79,7 @@ class _Party:
 def aggregate(
     card_file: str, shares: tuple[str, ...], role: str, store: str | None, folder: str | None, close: bool,
     fewest: int | None, leave_out: bool, serve: bool, helpers: tuple[str, ...], port: int | None, host: str, rate: int,
-    operator: str | None, keys: str, output: Output
+    operator: str | None, keys: str, output: Printer
 ) -> None:  # fmt: skip
     """Take SHARES (files that people wrote for this aggregator), check them with the others, add up, close.
 

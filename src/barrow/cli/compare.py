@@ -10,7 +10,7 @@ from barrow.cli import work
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import asking_options, study_and_questions, verbose_option
-from barrow.cli.terminal import Output, echo, echo_alarm, echo_json, output_options
+from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, output_options
 
 
 @click.command()
@@ -30,7 +30,7 @@ def compare(
     verbose: bool,
     html: str | None,
     opened: bool,
-    output: Output,
+    output: Printer,
     epsilons: tuple[str, ...],
     held: int | None,
     models: bool,
@@ -81,7 +81,7 @@ def _more(verbose: bool) -> str:
     return "" if verbose else " (--verbose shows the other mechanisms, and which cannot answer)"
 
 
-def _models(study: work.Study, questions: list[work.Question], held: int | None, output: Output) -> None:
+def _models(study: work.Study, questions: list[work.Question], held: int | None, output: Printer) -> None:
     with work.bars(output.progress):
         results = {question.label: work.compare_models(study, question, held=held) for question in questions}
     if output.as_json:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from barrow.cli.terminal import Output, output_options_with
+from barrow.cli.terminal import Printer, output_options_with
 from barrow.demo import run_demo
 from barrow.demo.words import lines
 
@@ -20,7 +20,7 @@ from barrow.demo.words import lines
     "--data", type=click.Choice(["flights", "shakespeare"]), default="flights", show_default=True, help="What to show."
 )
 @output_options_with("Print the folder only.")
-def demo(out: str, data: str, output: Output) -> None:
+def demo(out: str, data: str, output: Printer) -> None:
     """Release from bundled real data: promises, alpha, answers with their errors, the worst case.
 
     It works offline and takes a few seconds. The folder holds the data, the study, a ledger and the results.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from barrow.cli.numbers import Whole
-from barrow.cli.terminal import Output, output_options_with
+from barrow.cli.terminal import Printer, output_options_with
 from barrow.engines import Source
 from barrow.engines.conformance import conformance
 
@@ -19,7 +19,7 @@ def engines() -> None:
 @click.argument("source")
 @click.option("--rows", type=Whole(1, 100_000), default=600, show_default=True, help="Rows for each case.")
 @output_options_with("Print the result only.")
-def check(source: str, rows: int, output: Output) -> None:
+def check(source: str, rows: int, output: Printer) -> None:
     """Ask the engine behind SOURCE for the items of made-up public rows, and compare them with barrow's own.
 
     No record is read and nothing is created. The rows are cell boundaries and their neighbours, NaN, infinities,

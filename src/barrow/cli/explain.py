@@ -6,7 +6,7 @@ import click
 import msgspec
 
 from barrow.cli.pages import page_options, write_page
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 from barrow.render.idea import idea_page
 from barrow.study import explain as explain_statement
@@ -18,7 +18,7 @@ from barrow.study import read_statement, statement_text
 @click.option("--idea", is_flag=True, help="Explain the idea itself, in a page that needs no release.")
 @page_options
 @output_options
-def explain(statement: str | None, idea: bool, html: str | None, opened: bool, output: Output) -> None:
+def explain(statement: str | None, idea: bool, html: str | None, opened: bool, output: Printer) -> None:
     """Explain in numbered steps how a release was made and what it promises.
 
     With --idea: a page on which you move one person and see what anyone can learn, from user-level DP and from barrow

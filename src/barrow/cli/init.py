@@ -24,7 +24,7 @@ from barrow.cli.study_options import (
     time_options,
     with_numbers,
 )
-from barrow.cli.terminal import Output, echo, echo_alarm, output_options
+from barrow.cli.terminal import Printer, echo, echo_alarm, output_options
 from barrow.errors import ParameterError, clean
 from barrow.numerics import float_up
 
@@ -62,7 +62,7 @@ def init(
     anchor: str | None,
     approvers: tuple[str, ...],
     need: int | None,
-    output: Output,
+    output: Printer,
     **flags: Any,
 ) -> None:
     """Write a study and create the ledger of its data set, or join the existing one.

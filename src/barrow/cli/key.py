@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Approver, SigningKey
 
@@ -22,7 +22,7 @@ def key() -> None:
 @key.command(short_help="Create a signing key.")
 @click.argument("file", type=click.Path())
 @output_options
-def new(file: str, output: Output) -> None:
+def new(file: str, output: Printer) -> None:
     """Make a new Ed25519 key in FILE, which only you can read. Publish its fingerprint, never the file.
 
     Example:  barrow key new owner.key
@@ -33,7 +33,7 @@ def new(file: str, output: Output) -> None:
 @key.command(short_help="Show a key's fingerprint.")
 @click.argument("file", type=click.Path())
 @output_options
-def show(file: str, output: Output) -> None:
+def show(file: str, output: Printer) -> None:
     """Show the fingerprint by which others know the key in FILE.
 
     Example:  barrow key show owner.key
@@ -46,7 +46,7 @@ def show(file: str, output: Output) -> None:
 @click.option("--name", required=True, help="The approver's name, as ledgers and statements will say it.")
 @click.option("--out", type=click.Path(path_type=Path), help="A new file.  [default: NAME.pub]")
 @output_options
-def public(file: str, name: str, out: Path | None, output: Output) -> None:
+def public(file: str, name: str, out: Path | None, output: Printer) -> None:
     """Write the public half of the key in FILE, with a name: whoever makes a ledger lists it under --approvers.
 
     Example:  barrow key public ana.key --name ana --out ana.pub
@@ -72,6 +72,6 @@ def write_new(place: Path, content: bytes, fix: str) -> None:
         ) from None
 
 
-def _tell(key: SigningKey, file: str, output: Output, *lines: str) -> None:
+def _tell(key: SigningKey, file: str, output: Printer, *lines: str) -> None:
     told = {"key": file, "fingerprint": key.fingerprint, "public": key.public.hex()}
     output.tell(told, key.fingerprint, *lines, f"Its fingerprint, for others: {key.fingerprint}")

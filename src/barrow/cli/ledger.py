@@ -16,7 +16,7 @@ from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.screen import Screen
 from barrow.cli.study_options import verbose_option
-from barrow.cli.terminal import Output, columns, echo, echo_json, echo_raw, fitting, output_options
+from barrow.cli.terminal import Printer, columns, echo, echo_json, echo_raw, fitting, output_options
 from barrow.errors import ParameterError
 from barrow.numerics import exact, exact_text, float_up
 
@@ -72,7 +72,7 @@ def init(
     tighten: bool,
     approvers: tuple[str, ...],
     need: int | None,
-    output: Output,
+    output: Printer,
     **options: Any,
 ) -> None:
     """Make FILE (or postgresql://…?ledger=NAME), the budget of the study's data set, or join it.
@@ -101,7 +101,14 @@ def init(
 @page_options
 @output_options
 def show(
-    file: str, verbose: bool, who: bool, by_question: bool, as_csv: bool, html: str | None, opened: bool, output: Output
+    file: str,
+    verbose: bool,
+    who: bool,
+    by_question: bool,
+    as_csv: bool,
+    html: str | None,
+    opened: bool,
+    output: Printer,
 ) -> None:
     """Show what was spent, when, on what, by whom, and what is left.
 
@@ -166,7 +173,7 @@ def _page(shown: Any, file: str) -> Any:
     help="The file to write, or the folder of a release; may be repeated. [default: head.json]",
 )
 @output_options
-def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], output: Output) -> None:
+def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], output: Printer) -> None:
     """Print LENGTH:HASH. Keep it elsewhere: later, verify --head shows that nothing was cut off.
 
     With --publish, write it signed (barrow ledger head --publish --key owner.key --out release/map): barrow verify
@@ -183,7 +190,7 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], o
     ledger = work.Ledger.open(file)
     if key is None:
         newest = ledger.head()
-        Output(output.as_json).tell(_head(newest), None, str(newest))
+        Printer(output.as_json).tell(_head(newest), None, str(newest))
         return
     signed = ledger.publish(key)
     files = [target / work.FILE if target.is_dir() else target for target in targets or (Path(work.FILE),)]
@@ -199,7 +206,7 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], o
 @_FILE
 @click.argument("target", type=click.Path(path_type=Path))
 @output_options
-def anchor(file: str, target: Path, output: Output) -> None:
+def anchor(file: str, target: Path, output: Printer) -> None:
     """Write the head of the ledger into TARGET, on another disk. Spending from anything older is refused with it.
 
     Releases look for it where `init --anchor` or BARROW_LEDGER_ANCHOR says, and move it on.
@@ -215,7 +222,7 @@ def anchor(file: str, target: Path, output: Output) -> None:
 @_FILE
 @click.argument("target", type=click.Path(path_type=Path))
 @output_options
-def adopt(file: str, target: Path, output: Output) -> None:
+def adopt(file: str, target: Path, output: Printer) -> None:
     """Accept a restored or promoted Postgres server, if its ledger continues the newest anchor TARGET.
 
     Example:  barrow ledger adopt "postgresql://ana@db.example/stats?ledger=visits" visits.anchor
@@ -229,7 +236,7 @@ def adopt(file: str, target: Path, output: Output) -> None:
 @known_ledger
 @click.option("--head", "anchor", metavar="LENGTH:HASH", help="A head that was kept elsewhere.")
 @output_options
-def verify(file: str, anchor: str | None, output: Output) -> None:
+def verify(file: str, anchor: str | None, output: Printer) -> None:
     """Check every link of the chain, every charge, and that an anchored head is part of it.
 
     Example:  barrow ledger verify nyc.ledger --head "$(tail -n 1 heads.txt)"
@@ -253,7 +260,7 @@ def verify(file: str, anchor: str | None, output: Output) -> None:
 @known_ledger
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
-def export(file: str, out: Path | None, output: Output) -> None:
+def export(file: str, out: Path | None, output: Printer) -> None:
     """Print the verified chain as one JSON object, enough to check it without barrow.
 
     Example:  barrow ledger export nyc.ledger --out nyc-ledger.json
@@ -278,7 +285,7 @@ def export(file: str, out: Path | None, output: Output) -> None:
 @known_ledger
 @click.option("--delta", help="The total delta; by default the budget's.")
 @output_options
-def price_anew(file: str, delta: str | None, output: Output) -> None:
+def price_anew(file: str, delta: str | None, output: Printer) -> None:
     """Price all releases of the main budget together, by every way of composing them. Spends nothing.
 
     "together" is the tightest, and holds for releases whose parameters were fixed beforehand; "additive" and

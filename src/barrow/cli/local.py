@@ -13,7 +13,7 @@ import msgspec
 
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import make_study, study_option
-from barrow.cli.terminal import Output, echo, echo_count, echo_raw, output_options
+from barrow.cli.terminal import Printer, echo, echo_count, echo_raw, output_options
 from barrow.errors import DataError, ParameterError, plain_file
 from barrow.local import LocalClient, Server, Survey, mix, read_batch
 from barrow.local.mixing import kinds_of
@@ -51,7 +51,7 @@ def local() -> None:
 @click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
 @output_options
 def randomise(
-    items: str | None, file: str | None, question: str | None, memory: str, unknown: Any, output: Output
+    items: str | None, file: str | None, question: str | None, memory: str, unknown: Any, output: Printer
 ) -> None:
     """Turn one person's ITEMS into a report, printed as JSON; in a shuffle study into messages, one a line.
 
@@ -81,7 +81,7 @@ def randomise(
 @_QUESTION
 @click.option("--out", required=True, type=click.Path(), help="The file for the batch; it must not exist.")
 @output_options
-def mix_messages(messages: tuple[str, ...], file: str | None, question: str | None, out: str, output: Output) -> None:
+def mix_messages(messages: tuple[str, ...], file: str | None, question: str | None, out: str, output: Printer) -> None:
     """Mix MESSAGES of many people into one batch, which is all that an aggregator of a shuffle study reads.
 
     Whoever runs this must not be the one who aggregates, and keeps no note of who sent what.
@@ -120,7 +120,7 @@ def aggregate(
     accept_weaker: bool,
     html: str | None,
     opened: bool,
-    output: Output,
+    output: Printer,
 ) -> None:
     """Estimate results from REPORTS: files, patterns, folders or - for standard input, one JSON report on each line.
 
@@ -143,7 +143,7 @@ def aggregate(
     _show(result, output, wrote)
 
 
-def _show(result: Collected, output: Output, page: str | None = None) -> None:
+def _show(result: Collected, output: Printer, page: str | None = None) -> None:
     short = []
     for row in result.tables["values"] if output.quiet else ():
         label = row.get("output") or row.get("item") or row.get("report")

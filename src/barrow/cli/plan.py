@@ -19,7 +19,7 @@ from barrow.cli.study_options import (
     study_and_questions,
     verbose_option,
 )
-from barrow.cli.terminal import Output, echo, echo_alarm, echo_json, output_options
+from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, output_options
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
 
@@ -49,7 +49,7 @@ def plan(
     verbose: bool,
     html: str | None,
     opened: bool,
-    output: Output,
+    output: Printer,
     **flags: Any,
 ) -> None:
     """Show the accuracy and the cost of a release before it is made. It spends nothing and reads only column names.

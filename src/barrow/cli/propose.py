@@ -9,7 +9,7 @@ import click
 
 from barrow.cli.key import write_new
 from barrow.cli.study_options import asking_options, part_options, study_and_questions
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.render import report as pages
@@ -38,7 +38,7 @@ def propose(
     pool: str | None,
     expires: str,
     out: Path,
-    output: Output,
+    output: Printer,
     **flags: Any,
 ) -> None:
     """Write releases as a proposal: a page to read, and a file that approvers check and sign. It spends nothing.

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from barrow.cli.study_options import DEFAULT, study_option
-from barrow.cli.terminal import Output, echo, echo_json, output_options
+from barrow.cli.terminal import Printer, echo, echo_json, output_options
 from barrow.errors import ParameterError, plain_file
 from barrow.local import Survey
 from barrow.mechanisms.edge_intervals import Mask
@@ -49,7 +49,7 @@ def region(
     typed: str,
     looked: bool,
     question: str | None,
-    output: Output,
+    output: Printer,
 ) -> None:
     """Estimate the share of people's items in regions, with intervals; it costs nothing.
 
@@ -88,7 +88,7 @@ def region(
         echo(f"{held} with probability {100 * confidence:.4g} %, {chosen}.")
 
 
-def _list(shares: ReleasedShares, confidence: float, output: Output) -> None:
+def _list(shares: ReleasedShares, confidence: float, output: Printer) -> None:
     """The regions that stand out from the noise, the largest first."""
     rows = region_rows(shares.space.records_space, shares.merged(confidence))[0]
     if output.as_json:

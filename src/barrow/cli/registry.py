@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from barrow.cli.key import write_new
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.questions.statement import Publication
 from barrow.study.formats import registry_record
 from barrow.study.publication import publication_of
@@ -26,7 +26,7 @@ from barrow.study.verification import read_statement
 @click.option("--url", help="The address where it is published.")
 @click.option("--out", type=click.Path(path_type=Path), help="Write to this new file instead of the screen.")
 @output_options
-def registry(folder: str, out: Path | None, output: Output, **given: str | None) -> None:
+def registry(folder: str, out: Path | None, output: Printer, **given: str | None) -> None:
     """Write the record of the release in FOLDER for the public registry of differential privacy deployments, as YAML.
 
     What the study's [publication] says is in the release already; options add to it. The guarantee is written as a
@@ -41,7 +41,7 @@ def registry(folder: str, out: Path | None, output: Output, **given: str | None)
     told = publication_of({**said, **{name: value for name, value in given.items() if value}})
     record = registry_record(statement, told or Publication())
     if out is None:
-        Output(output.as_json).tell({"record": record}, None, record.rstrip("\n"))
+        Printer(output.as_json).tell({"record": record}, None, record.rstrip("\n"))
         return
     write_new(out, record.encode(), "--out another.yaml")
     output.tell({"record": record, "out": str(out)}, str(out), f"Wrote {out}.")

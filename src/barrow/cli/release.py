@@ -17,7 +17,7 @@ from barrow.cli.study_options import (
     study_and_questions,
     verbose_option,
 )
-from barrow.cli.terminal import Output, echo, echo_alarm, echo_json, echo_raw, output_options
+from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, echo_raw, output_options
 from barrow.errors import ParameterError
 
 _SHOWN = 5
@@ -52,7 +52,7 @@ def release(
     by: tuple[str, ...],
     pool: str | None,
     weights: str | None,
-    output: Output,
+    output: Printer,
     **flags: Any,
 ) -> None:
     """Release answers: read the records, charge the budget, add noise, publish values and statement.

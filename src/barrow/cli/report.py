@@ -10,7 +10,7 @@ import click
 from barrow.cli import work
 from barrow.cli.pages import write_page
 from barrow.cli.study_options import DEFAULT, study_option
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import BarrowError, ParameterError
 from barrow.render import report as pages
 
@@ -30,7 +30,7 @@ def report(
     outline: str | None,
     ledger: str | None,
     opened: bool,
-    output: Output,
+    output: Printer,
 ) -> None:
     """Write one page about releases of a study: results, accuracy, and what anyone can learn from them together.
 

@@ -8,7 +8,7 @@ from typing import cast
 import click
 
 from barrow.cli.study_options import DEFAULT, study_option
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.numerics import whole
 from barrow.numerics.exact import near
 from barrow.study import Study
@@ -30,7 +30,7 @@ from barrow.study.synthetic import Within
 @click.option("--times", is_flag=True, help="Write hours of the day as clock times, times since 1970 as timestamps.")
 @study_option
 @output_options
-def sample(folder: str, rows: str, out: str, within: str, times: bool, file: str | None, output: Output) -> None:
+def sample(folder: str, rows: str, out: str, within: str, times: bool, file: str | None, output: Printer) -> None:
     """Draw synthetic records from a released histogram or map; it costs nothing.
 
     The records are independent draws from published values and belong to nobody. They have the columns of the study's

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from barrow.cli.study_options import asking_options, study_and_questions
-from barrow.cli.terminal import Output, echo_json, echo_raw, output_options
+from barrow.cli.terminal import Printer, echo_json, echo_raw, output_options
 from barrow.engines.sql.foreign import FOREIGN, SqlStatement, dialect_named, self_test, written
 from barrow.errors import ParameterError
 from barrow.questions import Question
@@ -34,7 +34,7 @@ def sql(
     table: str | None,
     tested: bool,
     out: str | None,
-    output: Output,
+    output: Printer,
     **flags: Any,
 ) -> None:
     """Write one SELECT that counts the records in your own warehouse, for barrow release --counts.

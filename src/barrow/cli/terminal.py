@@ -130,10 +130,10 @@ def echo_json(data: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Output:
+class Printer:
     """How a command prints what it found: one JSON object, as little as possible, or sentences.
 
-    >>> Output(quiet=True).silent
+    >>> Printer(quiet=True).silent
     True
     """
 
@@ -166,7 +166,7 @@ def output_options_with(little: str) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         @wraps(command)
         def run(*arguments: Any, as_json: bool, quiet: bool, **named: Any) -> Any:
-            return command(*arguments, output=Output(as_json, quiet), **named)
+            return command(*arguments, output=Printer(as_json, quiet), **named)
 
         quietly = click.option("--quiet", is_flag=True, help=little)(run)
         result: Any = click.option("--json", "as_json", is_flag=True, help="Print one JSON object only.")(quietly)

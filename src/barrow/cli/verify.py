@@ -10,7 +10,7 @@ import click
 
 from barrow.cli import work
 from barrow.cli.study_options import DEFAULT
-from barrow.cli.terminal import Output, output_options
+from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 
 _SIGNS = {True: "✓", False: "✗", None: "–"}
@@ -29,7 +29,7 @@ def verify(
     head: str | None,
     anchor: str | None,
     signer: str | None,
-    output: Output,
+    output: Printer,
 ) -> None:
     """Check a release's files, numbers and words, and its entry in the ledger; exits with 1 if something is wrong.
 
