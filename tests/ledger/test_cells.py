@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import norm
 
 from barrow.ledger import (
     Budget,
@@ -25,8 +26,8 @@ from barrow.ledger import (
     budget_from_json,
 )
 from barrow.ledger.cells import CellSums, worst_atom
-from barrow.ledger.charges import Charge, spent_at, used_at
-from barrow.promises import Emd, Guarantee, KNormNoise, UserLevel, UserLevelRelease
+from barrow.ledger.charges import Charge, charge_for, spent_at, used_at
+from barrow.promises import Emd, GaussianNoise, Guarantee, KNormNoise, UserLevel, UserLevelRelease
 from barrow.promises.periods import Calendar, Window
 from tests.ledger.helpers import LINE
 from tests.ledger.helpers import budget as alpha_budget
@@ -124,6 +125,28 @@ def test_a_user_level_release_by_periods_costs_its_epsilon_in_each(path: Path) -
     pay(ledger, "x", 1, window("2026-01..2026-02", "periods"), event=release,
         guarantee=Guarantee(UserLevel("0.4"), "user_level", ""))  # fmt: skip
     assert ledger.balances()[0].periods == {"2026-01": F(4, 10), "2026-02": F(4, 10)}
+
+
+@pytest.mark.parametrize(("mu", "delta"), [(3, "0.54"), (1, "0.19"), (3, "1e-6"), ("0.1", "0.019")])
+def test_what_counts_in_a_month_of_a_window_by_periods_is_what_it_costs_there(mu: Any, delta: str) -> None:
+    """Each month takes a part of the epsilon and all of the delta: with a part of both the first fails."""
+    reads = Window(UTC.parse_range("2026-01..2026-03"), "periods", (F(1, 2), F(1, 4), F(1, 4)))
+    event = GaussianNoise(mu, delta=delta, model="central")
+    whole = PromiseLimit(1, None, 50, scope="any month")
+    own = Budget("visits", 1083, "earth km", Promises([whole], "0.9"), calendar=UTC)
+    given = {"guarantee": event.guarantee(), "space": GRID, "dataset": "visits", "users": 1083}
+    charge = charge_for(own, event=event, reads=reads, **given)
+    for label, weight in (("2026-01", F(1, 2)), ("2026-03", F(1, 4))):
+        month = charge_for(own, event=event, reads=window(label), **given)
+        counted = used_at(own, [charge], 0, month)
+        assert counted.delta == F(delta)
+        assert gdp_delta(float(F(mu) * weight), float(counted.loss)) <= float(counted.delta) * (1 + 1e-9)
+    broken = gdp_delta(3 / 4, float(charge.epsilons[0]) / 2) / 0.54
+    assert (mu, delta) != (3, "0.54") or broken > 0.5  # half of the delta would be too little
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
 
 
 def test_each_group_has_the_whole_promise_and_groupings_add_up(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 import barrow as bw
@@ -22,9 +23,9 @@ RECORDS = {
 }  # fmt: skip
 
 
-def study(column: str = "region", **columns: Any) -> bw.Study:
+def study(column: str = "region", source: Any = RECORDS, **columns: Any) -> bw.Study:
     named = {"user": "uid", "item": "age", "time": "at", **columns}
-    data = bw.read(RECORDS, period="month", zone="UTC", **named)
+    data = bw.read(source, period="month", zone="UTC", **named)
     ages = bw.Line(0, 100, step=1, unit="years", whole=True)
     groups = [Grouping("region", column, {"north": 20, "south": 20})]
     return bw.Study(
@@ -75,6 +76,36 @@ def test_what_reserves_is_compared_too(ledger):
             space=study().space, dataset="ages", users=PEOPLE,
             parameters={**paid["parameters"], "data": {**paid["parameters"]["data"], "time": "sent"}},
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["DATE", "TIMESTAMP"])
+def test_a_cast_of_the_time_may_move_records_to_another_day_and_is_compared(ledger, tmp_path, kind):
+    file = tmp_path / "ages.csv"
+    pd.DataFrame(RECORDS).to_csv(file, index=False)
+    asked = study(source=file, sql=f'SELECT uid, age, region, CAST("at" AS {kind}) AS "at" FROM records')
+    with pytest.raises(NotCoveredError, match=rf"from a cast to {kind}; release 2 .* took the time as it is"):
+        asked.release("mean(fraction=0.1)", ledger=ledger, out=tmp_path / "cast", period="2026-03", by="region")
+    same = study(source=file, sql='SELECT uid, age, region, "at" FROM records')
+    same.release("mean(fraction=0.1)", ledger=ledger, out=tmp_path / "same", period="2026-03", by="region")
+
+
+def test_what_one_study_hides_another_cannot_read_for_nothing(tmp_path):
+    """A promise about another group is about columns: were they not compared, the second release would cost 1e-12."""
+    ages = bw.Line(0, 100, step=1, unit="years", whole=True)
+    promises = ["all, 5 years, 9", "all, another group, 1"]
+
+    def hiding(column: str, *groups: Grouping) -> bw.Study:
+        hidden = Grouping(column, labels=["north", "south"], distance="9 years")
+        data = bw.read(RECORDS, user="uid", item="age")
+        return bw.Study(ages, promises, users=PEOPLE, dataset="ages", data=data, groups=[hidden, *groups])
+
+    homes = hiding("home")
+    public = hiding("region", Grouping("home", sizes={"north": 20, "south": 20}))
+    ledger = bw.Ledger.create(tmp_path / "ages.ledger", public)
+    homes.release("mean(fraction=0.1)", ledger=ledger, out=tmp_path / "mean")
+    with pytest.raises(NotCoveredError, match=r"has hidden groups in the column .region.; release 2 .* had hidden"):
+        public.release("mean(fraction=0.1)", ledger=ledger, out=tmp_path / "by home", by="home")
+    homes.release("mean(fraction=0.1)", ledger=ledger, out=tmp_path / "hidden", by="home")
 
 
 def test_parameters_without_a_table_name_no_columns():

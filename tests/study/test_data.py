@@ -82,3 +82,8 @@ def test_another_version_of_columns_in_memory_is_another_release(tmp_path):
     assert first.values[0] == again.values[0]
     assert first.statement.ledger.key == again.statement.ledger.key != other.statement.ledger.key
     assert other.statement.ledger.entry > first.statement.ledger.entry
+
+
+def test_a_query_over_columns_in_memory_is_refused_and_not_left_out():
+    with pytest.raises(ParameterError, match="records are in memory, where no query is run"):
+        read({"uid": [1, 2], "age": [3, 4]}, user="uid", item="age", sql="SELECT uid, age FROM records WHERE age > 3")

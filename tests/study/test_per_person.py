@@ -88,7 +88,8 @@ def test_a_total_is_the_number_of_people_times_the_mean(tmp_path):
     assert total["value"] == pytest.approx(4 * mean["value"])
     assert total["half_width_95"] == pytest.approx(4 * mean["half_width_95"])
     text = " ".join((tmp_path / "total" / "statement.txt").read_text().split())
-    assert "promises are about one number for each person, the number of their records, cut to between 0 and 5" in text
+    assert "promises are about one number for each person, the number of their records; they hold for" in text
+    assert "the release cuts it to between 0 and 5" in text
     assert "people without records count as holding the public item '0'" in text.lower()
     assert all(check.holds for check in bw.verify(tmp_path / "total", ledger=tmp_path / "visits.ledger"))
 
@@ -306,7 +307,7 @@ def test_days_are_released_and_told_apart_from_other_numbers(tmp_path):
     ledger = bw.Ledger.create(tmp_path / "visits.ledger", study)
     study.release("mean", ledger=ledger, out=tmp_path / "mean")
     text = " ".join((tmp_path / "mean" / "statement.txt").read_text().split())
-    assert "one number for each person, the number of different days on which they have records, cut to" in text
+    assert "one number for each person, the number of different days on which they have records; they" in text
     assert all(check.holds for check in bw.verify(tmp_path / "mean", ledger=tmp_path / "visits.ledger"))
     with pytest.raises(ParameterError, match="promises nothing about single periods"):
         study.release("mean", ledger=ledger, out=tmp_path / "month", period="2026-01")

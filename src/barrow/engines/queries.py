@@ -102,6 +102,21 @@ def record_map(source: Source, columns: Columns) -> RecordMap:
     return RecordMap.JUMPS if rounds else RecordMap.CONTRACTION
 
 
+@lru_cache(maxsize=64)
+def time_cast(source: Source, time: str) -> str | None:
+    """What a query casts the column of the time to; None where it leaves it as it is.
+
+    >>> from barrow.engines import Source
+    >>> time_cast(Source.parse("a.csv", sql='SELECT uid, age, CAST("at" AS DATE) AS "at" FROM records'), "at")
+    'DATE'
+    """
+    try:
+        selection = admit(source.sql or "", None, backticks=source.kind == "spark")
+    except ParameterError:  # nothing is released of it
+        return None
+    return next((output.cast for output in selection.outputs or () if output.name == time), None)
+
+
 def _plain_quotes(sql: str) -> str:
     """Names in backticks as names in double quotes; texts stay as they are."""
 

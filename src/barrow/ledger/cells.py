@@ -142,12 +142,18 @@ def _largest(k: int | None, amounts: Iterable[Fraction]) -> Fraction:
 
 
 def tally(
-    scope: Scope | None, paid: Sequence[_P], amount: Callable[[_P], Fraction], *, squares: bool = False
+    scope: Scope | None,
+    paid: Sequence[_P],
+    amount: Callable[[_P], Fraction],
+    *,
+    squares: bool = False,
+    whole: bool = False,
 ) -> CellSums:
-    """The payments of one atom added up."""
+    """The payments of one atom added up; ``whole`` where each cell takes all of an amount, as of a delta."""
     cell_sums = CellSums(None if scope is None else scope.periods)
     for one in paid:
-        cell_sums.add(amount(one), cells_of(scope, one, squares=squares))
+        cells = cells_of(scope, one, squares=squares)
+        cell_sums.add(amount(one), dict.fromkeys(cells, _ONE) if whole else cells)
     return cell_sums
 
 

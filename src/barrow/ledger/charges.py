@@ -404,18 +404,18 @@ def totals_at(budget: Budget, charges: Sequence[Charge], number: int, paid: Paid
     scope = budget.promises[number].scope
     within = None if paid is None else paid.groups
 
-    def worst(amount: Callable[[Charge], Fraction], squares: bool = False) -> Fraction:
+    def worst(amount: Callable[[Charge], Fraction], squares: bool = False, whole: bool = False) -> Fraction:
         labels = None if paid is None else list(cells_of(scope, paid, squares=squares))
 
         def cost(held: Sequence[Charge]) -> Fraction:
-            result = tally(scope, held, amount, squares=squares)
+            result = tally(scope, held, amount, squares=squares, whole=whole)
             return result.total if labels is None else result.used(labels)
 
         return worst_atom(budget.groups, charges, cost, within)
 
     quadratic = any(charge.squares for charge in charges)
     return Totals(
-        Amount(worst(partial(_loss_at, number)), worst(_delta_of)),
+        Amount(worst(partial(_loss_at, number)), worst(_delta_of, whole=True)),
         worst(partial(_square_at, number), True) if quadratic else Fraction(0),
     )
 

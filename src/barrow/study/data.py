@@ -86,6 +86,12 @@ class Data:
                 options: dict[str, Any] = {"sql": self.sql, "acknowledge_sql": self.acknowledge_sql, "version": version}
                 object.__setattr__(self, "source", Source.parse(self.source, encoding=self.encoding, **options))
         else:
+            if self.sql is not None and not isinstance(self.source, Source):
+                raise ParameterError(
+                    "A query is given, and the records are in memory, where no query is run.",
+                    allowed="sql over a file or a database; columns and frames in memory are taken as they are",
+                    fix="write them to a file: frame.to_parquet('records.parquet')",
+                )
             source = Source.of(self.source)
             object.__setattr__(self, "source", source if version is None else replace(source, version=version))
         if self.per_person is not None:
@@ -299,8 +305,17 @@ class Data:
         """What names these records in a ledger and in a key: where they are, their query and their version."""
         named = {} if self.source is None else dict(self.source.parameters)
         read = {"user": self.user, "items": list(self.items), "weight": self.weight, "outside": self.outside}
-        more = {**self._times, "per_person": self.per_person}
+        more = {**self._times, "time_cast": self._time_cast, "per_person": self.per_person}
         return {**named, **read, **{name: value for name, value in more.items() if value is not None}}
+
+    @property
+    def _time_cast(self) -> str | None:
+        """What a query turns the time into, which may move records to another day; None where it leaves it."""
+        if self.time is None or self.source is None or self.source.sql is None or self.source.acknowledged:
+            return None
+        from barrow.engines.queries import time_cast  # few studies have a query of their own
+
+        return time_cast(self.source, self.time)
 
     @property
     def _times(self) -> dict[str, str | None]:

@@ -96,9 +96,17 @@ class PerPerson:
         points = _points(space)
         between = f"{points[0]:g} and {points[-1]:g} {space.unit}".rstrip()
         each, of = ("", "") if unit is None else (f" and {unit}", f" of that {unit} alone")
+        read = ""
+        if self.kind == "sum":
+            amounts = _points(self.reads(space)[0])
+            read = (
+                f" (each of them read to the nearest {amounts[1] - amounts[0]:.6g}, and as no less than "
+                f"{amounts[0]:.6g} and no more than {amounts[-1]:.6g})"
+            )
         return (
-            f"promises are about one number for each person{each}, {self.words}{of}, cut to between {between}; they "
-            "hold for every change of a person's records that changes this number by at most the promised distance"
+            f"promises are about one number for each person{each}, {self.words}{of}{read}; they "
+            "hold for every change of a person's records that changes this number by at most the promised distance, "
+            f"and the release cuts it to between {between}"
         )
 
     def check(self, space: Space, promises: Sequence[Promise]) -> None:

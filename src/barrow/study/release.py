@@ -567,6 +567,7 @@ def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, A
     if "source" in named:
         named["source"] = study.written(named["source"])
     others = declared_parts(plan.question, plan.terms.space)
+    hidden = sorted({grouping.column for grouping in study.groups if grouping.hidden})
     request = {key: value for key, value in asked_of(plan.question).items() if key not in ("values", "matrix", "to")}
     return {
         "dataset": study.dataset,
@@ -575,6 +576,7 @@ def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, A
         **parameters(plan),
         **({"declared": others} if others else {}),
         **about.to_spec(),
+        **({"hidden": hidden} if hidden else {}),
         "data": named,
     }
 
