@@ -124,7 +124,10 @@ def _together(noise: SampledEdgeNoise, aggregators: int, draws: int, seed: int) 
 
 
 def maps(cells: int, people: int, alpha: int, draws: int) -> dict[str, dict[str, float]]:
-    """Square maps of three bumps, by samples along edges; 0 is a curator's noise along edges."""
+    """Square maps of three bumps, by samples along edges; 0 is a curator's noise along edges, which nobody plans.
+
+    A curator's plan is of noise round faces, so that nothing is predicted for 0.
+    """
     space = Euclidean([0, 0], [1, 1], step=1 / cells)
     weights = np.exp(-((space.geometry.points[:, None] - _BUMPS[None]) ** 2).sum(axis=2) / 0.01).sum(axis=1)
     reference = (weights / weights.sum()).tolist()
@@ -160,6 +163,7 @@ def maps(cells: int, people: int, alpha: int, draws: int) -> dict[str, dict[str,
     for m, plan in plans.items():
         rows[str(m)]["predicted"] = plan.decoded_error / space.diameter / rows[str(m)]["error"]
         rows[str(m)]["samples"] = 0 if m == 0 else plan.noise.samples
+    del rows["0"]["predicted"]
     return rows
 
 
@@ -245,6 +249,13 @@ def _taken(circuit: Edges, values: list[int]) -> bool:
     return prio3.unshard([prio3.finish(each, message) for each in told]) == values
 
 
+def _print(name: str, rows: Mapping[str, Mapping[str, float]], before: Mapping[int, float]) -> None:
+    for m, row in rows.items():
+        known, predicted = before.get(int(m), 1.0), row.get("predicted")
+        numbers = f"{row['error']:>11.3g}{row['ratio']:>8.3f}{known:>8.2f}"
+        print(f"{name:14}{m:>8}{numbers}{'' if predicted is None else f'{predicted:.3f}':>11}{row['coverage']:>10.4f}")
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -259,22 +270,13 @@ def main() -> None:
     for name, (space, before) in SPACES.items():
         if given.only not in (None, name):
             continue
-        draws = given.draws if space.items <= 100 else max(5, given.draws // 4)
-        rows = histograms(space, given.people, given.alpha, draws)
-        results[name] = rows
-        for m, row in rows.items():
-            known = before.get(int(m), 1.0)
-            numbers = f"{row['error']:>11.3g}{row['ratio']:>8.3f}{known:>8.2f}{row['predicted']:>11.3f}"
-            print(f"{name:14}{m:>8}{numbers}{row['coverage']:>10.4f}")
+        results[name] = histograms(space, given.people, given.alpha, given.draws)
+        _print(name, results[name], before)
     for name, (cells, before) in MAPS.items():
         if given.only not in (None, name):
             continue
-        rows = maps(cells, given.people, given.alpha, max(5, given.draws // (1 if cells < 20 else 5)))
-        results[name] = rows
-        for m, row in rows.items():
-            known = before.get(int(m), 1.0)
-            numbers = f"{row['error']:>11.3g}{row['ratio']:>8.3f}{known:>8.2f}{row['predicted']:>11.3f}"
-            print(f"{name:14}{m:>8}{numbers}{row['coverage']:>10.4f}")
+        results[name] = maps(cells, given.people, given.alpha, given.draws)
+        _print(name, results[name], before)
     if given.only in (None, "means"):
         results["means"] = means(given.people, given.alpha, given.draws)
         print("means, coverage:", results["means"])

@@ -1,8 +1,8 @@
 """Kills of both aggregators of a secure sum, cheats, replays, full disks, and a report's cost; the last line is JSON.
 
-Reports are sent until they are acknowledged. ``lost`` counts acknowledged reports that are not in the sum, ``sets``
-whether both aggregators counted the same, ``exact`` whether the sum with the noise that was stored is the sum of what
-was sent.
+All of it on a whole card, whose issuer signs a token for each report. Reports are sent until they are acknowledged.
+``lost`` counts acknowledged reports that are not in the sum, ``sets`` whether both aggregators counted the same,
+``exact`` whether the sum with the noise that was stored is the sum of what was sent.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ import threading
 import time
 from pathlib import Path
 
-from barrow.collect.admission import attest
 from barrow.collect.aggregator import add_shares
 from barrow.collect.client import SendError
 from barrow.collect.posting import post_bytes
-from barrow.collect.prio3 import EdgeGroup, Edges
 from barrow.collect.sealing import seal_bytes
 from barrow.collect.share_messages import SealedReport, _info, seal_report
 from barrow.collect.share_store import ACCEPTED, RECEIVED, REFUSED, TOLD
@@ -27,15 +25,14 @@ from barrow.collect.sum_service import HelperService, LeaderService, Wire, Worke
 from barrow.collect.web import run
 from tests.collect.asking import free_port
 from tests.collect.prio3.cases import lying
-from tests.collect.sums.world import CIRCUIT, VERIFY, World
+from tests.collect.sums.test_card import SPACE, summed_card
+from tests.collect.sums.world import VERIFY, CardWorld
 from tests.load.services import Service
 from tests.load.traffic import Connection
 
 GONE = (ConnectionError, OSError, ValueError, IndexError)
-LARGE = Edges(
-    (1697,) * 10 + (90,) * 100, (EdgeGroup(tuple(range(10)), 1687, 18), EdgeGroup(tuple(range(10, 110)), 0, 198))
-)
-"""The paper's 10 x 10 space."""
+LARGE = "clustered(shape=[10, 10], r=0.05)"
+"""The paper's space: 110 numbers a report."""
 
 
 class Noise:
@@ -58,9 +55,10 @@ class Noise:
 class Parties:
     """A leader and a helper in processes of their own, which are killed and begun again."""
 
-    def __init__(self, folder: Path, circuit: Edges = CIRCUIT, people: int = 10**6) -> None:
-        self.noise = Noise(folder, len(circuit.most))
-        self.world = World(folder, people=people, noise=self.noise, circuit=circuit)
+    def __init__(self, folder: Path, space: str = SPACE) -> None:
+        card = summed_card(tokens=True, space=space, alpha=25, users=10_000)
+        self.noise = Noise(folder, len(card.survey.channel.form.most))
+        self.world = CardWorld(folder, card, self.noise)
         self.ports = [free_port(), free_port()]
 
     def leader(self, **options) -> Service:
@@ -99,7 +97,7 @@ class Parties:
 
     def body(self, values: list[int]) -> bytes:
         sealed = seal_report(self.world.task, values)
-        return sealed.body(attest(self.world.front, self.world.card, sealed.signed))
+        return sealed.body(self.world.let_in(sealed.signed))
 
     def cheat(self, chance: random.Random) -> bytes:
         """A report whose bits are none, or whose sums are too large, or that is damaged after it was let in."""
@@ -114,7 +112,7 @@ class Parties:
             shares[0] = shares[0].ljust(task.prio3.leader_size, b"\0")[: task.prio3.leader_size]
         sealed = [seal_bytes(_info(task, i, nonce, public), task.keys[i], share) for i, share in enumerate(shares)]
         report = SealedReport(nonce, public, tuple(sealed))
-        return report.body(attest(world.front, world.card, report.signed))
+        return report.body(world.let_in(report.signed))
 
 
 def _post(parties: Parties, waiting: dict[bytes, None], told: set[bytes]) -> None:
@@ -246,9 +244,12 @@ def full_disk(folder: Path, name: str) -> dict:
 
 
 def cost(folder: Path, count: int) -> dict:
-    """CPU milliseconds of a report of 110 edges from its values to the sum: client, leader and helper together."""
+    """CPU milliseconds of a report of 110 edges from its values to the sum: all of them together.
+
+    Of the client's a part is the issuer's: a token is blinded, signed and unblinded for each report.
+    """
     parties = Parties(folder, LARGE)
-    values = [1697, *([0] * 9), *([0] * 100)]
+    values = parties.world.values()
     services = [parties.leader(), parties.helper()]
     for service in services:
         assert service.wait_until_open()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -192,7 +193,8 @@ def test_the_variance_that_is_planned_is_that_of_what_is_added(parties, factor):
     a = float(noise.rate)
     assert noise.variance / (2 * float(central.scale) ** 2) == pytest.approx(factor * (1 + a) + a * a * n / 8, rel=1e-9)
     assert noise.deviation**2 / noise.copies == pytest.approx(noise.variance, rel=1e-5)
-    shares = sum(noise_shares([noise.ratio] * 2000, who.honest, source=SeededSource(i)) for i in range(who.aggregators))
+    wide = replace(noise, dimension=2000)
+    shares = sum(np.array(wide.noise_share(source=SeededSource(i))) for i in range(who.aggregators))
     seen = float(np.mean((shares * float(noise.step) / n) ** 2))
     expected = noise.variance - (float(noise.step) / n) ** 2 * n / 4
     assert abs(seen / expected - 1) < 4.9 * math.sqrt(6 / 2000)

@@ -2,6 +2,7 @@
 
 import random
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 from barrow.collect.admission import Gate, attest
@@ -10,7 +11,8 @@ from barrow.collect.keys import b64, new_key, public_bytes
 from barrow.collect.prio3 import EdgeGroup, Edges, Prio3
 from barrow.collect.share_messages import seal_report
 from barrow.collect.share_store import ShareStore
-from barrow.collect.sum_task import SumTask, role_name, verify_digest
+from barrow.collect.sum_task import SumTask, role_name, sum_task, verify_digest
+from tests.collect.world import key, let_in
 
 CIRCUIT = Edges((9,) * 3 + (5,) * 4, (EdgeGroup((0, 1, 2), 6, 4), EdgeGroup((3, 4, 5, 6), 1, 6)))
 CARD = "sha256:" + "ab" * 32
@@ -56,9 +58,27 @@ class World:
     def report(self, values=None):
         """What one person sends: the report, and one message for each aggregator."""
         sealed = seal_report(self.task, self.values() if values is None else values)
-        admission = attest(self.front, self.card, sealed.signed)
+        admission = self.let_in(sealed.signed)
         return sealed, [sealed.message(i, admission) for i in range(len(self.keys))]
+
+    def let_in(self, signed):
+        """What lets a report in."""
+        return attest(self.front, self.card, signed)
 
     def aggregator(self, index, name=None):
         store = ShareStore(self.folder / (name or f"{role_name(index)}.db"), self.card, index)
         return Aggregator(self.task, index, store, self.keys[index], VERIFY)
+
+
+class CardWorld(World):
+    """The same of a whole card, as a client reads it: its circuit, its keys, and a token for each report."""
+
+    def __init__(self, folder, card, noise=None):
+        task = sum_task(card)
+        super().__init__(folder, len(task.keys), card.digest, noise=noise, circuit=task.prio3.circuit)
+        self.whole, self.keys = card, [key("aggregator", i) for i in range(len(task.keys))]
+        self.task = replace(task, draw_noise=self._draw)
+
+    def let_in(self, signed):
+        """What the card's issuer signed for a report, unseen."""
+        return let_in(self.whole, signed)
