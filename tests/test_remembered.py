@@ -14,8 +14,8 @@ from barrow.accounting import price
 from barrow.cli.main import main
 from barrow.planning import histograms as planned
 from barrow.planning.histograms import noise_within
-from barrow.questions import Answer, Histogram
-from barrow.questions.comparing import baseline_error
+from barrow.questions import Answer, Histogram, recalled
+from barrow.questions.comparing import baseline_error, by_user_level
 from barrow.questions.plan_text import notes_of
 from barrow.questions.recalled import RecalledHistogram, keep_choices
 from barrow.remembered import keep, recall, remembering
@@ -201,13 +201,13 @@ def rewritten(
             )
             question.plan(study.terms(question))
         ((about, text),) = kept.items()
-        keep("histogram 1", about, json.dumps({**json.loads(text), **change}))
+        keep(recalled._KIND, about, json.dumps({**json.loads(text), **change}))
         return question.plan(study.terms(question))
 
 
 def test_a_release_after_a_plan_compares_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study, question, answer = planned_histogram(folder)
-    known = baseline_error(answer, False)
+    known, beside = baseline_error(answer, False), by_user_level(answer)
     monkeypatch.setattr(planned, "simulate", None)  # whatever compares or predicts fails from here on
     monkeypatch.setattr("barrow.planning.user_level.simulate", None)
     with remembering():
@@ -218,6 +218,10 @@ def test_a_release_after_a_plan_compares_nothing(folder: Path, monkeypatch: pyte
     assert again.noise.scale == answer.noise.scale  # type: ignore[attr-defined]
     assert (again.facts(), notes_of(again)) == (answer.facts(), notes_of(answer))
     assert baseline_error(again, False) == known
+    drawn = by_user_level(again)  # what the report draws beside it
+    assert drawn is not None
+    assert beside is not None
+    assert (drawn[0].event, drawn[0].error, drawn[1]) == (beside[0].event, beside[0].error, beside[1])
 
 
 def test_what_was_compared_is_compared_again_if_asked_for(folder: Path) -> None:
@@ -248,7 +252,7 @@ def test_a_planted_choice_has_the_noise_and_the_price_of_its_name(
         {"name": "no such noise"}, {"name": None}, {"spacing": 1e-3, "name": "edges"},
         {"spacing": "x", "name": "edges"},
         {"errors": [-1.0, None, None, 1.0]}, {"errors": [float("nan"), None, None, 1.0]}, {"errors": []},
-        {"errors": "abcd"}, {"baseline": [1.0, "2"]}, {"others": 3},
+        {"errors": "abcd"}, {"baseline": [1.0, "2"]}, {"baseline": {"name": 1}}, {"others": 3},
         {"errors": None}, {"user_level": True, "name": "edges"},
     ],
 )  # fmt: skip

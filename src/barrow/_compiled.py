@@ -7,7 +7,7 @@ are wanted here sit in compiled modules below them, which load in milliseconds.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from itertools import accumulate
@@ -90,9 +90,17 @@ def compiled(package: str, module: str, instead: Mapping[str, Mapping[str, objec
 
 if TYPE_CHECKING:
     from scipy import linalg, optimize, sparse, spatial, special, stats
+    from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spanning_tree
     from scipy.spatial import cKDTree
 else:
     special = compiled("scipy.special", "_ufuncs")
+
+_GRAPHS = {
+    "connected_components": "_traversal",
+    "dijkstra": "_shortest_path",
+    "minimum_spanning_tree": "_min_spanning_tree",
+}
+"""What is used of ``scipy.sparse.csgraph``, whose wrapper loads all of ``scipy.linalg``."""
 
 
 def _lean(package: str) -> ModuleType:
@@ -108,10 +116,13 @@ def _lean(package: str) -> ModuleType:
 
 
 def __getattr__(name: str) -> Any:
-    """``linalg``, ``optimize``, ``sparse``, ``spatial`` and ``stats`` of scipy, and its tree of points."""
+    """``linalg``, ``optimize``, ``sparse``, ``spatial`` and ``stats`` of scipy, its tree of points, and its graphs."""
     if name == "cKDTree":
         _lean("scipy.sparse")
         return compiled("scipy.spatial", "_ckdtree").cKDTree
+    if name in _GRAPHS:
+        _lean("scipy.sparse")
+        return getattr(compiled("scipy.sparse.csgraph", _GRAPHS[name]), name)
     if name not in ("linalg", "optimize", "sparse", "spatial", "stats"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return _lean(f"scipy.{name}")
@@ -129,6 +140,29 @@ def pava(values: NDArray[np.float64], weights: NDArray[np.float64] | None = None
     mass = np.ones(len(result)) if weights is None else np.array(weights, dtype=np.float64)
     pool: Any = compiled("scipy.optimize", "_pava_pybind").pava
     return np.asarray(pool(result, mass, np.full(len(result) + 1, -1, dtype=np.intp))[0])
+
+
+def times(matrix: Any) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """A sparse matrix, by rows, as a function of a vector: what ``@`` computes, without the checks in front of it.
+
+    They take longer than the product where there are a few thousand numbers, and decoders multiply thousands of times.
+
+    >>> times(_lean("scipy.sparse").csr_array(np.array([[1.0, 2.0], [0.0, 3.0]])))(np.array([1.0, 1.0])).tolist()
+    [3.0, 3.0]
+    """
+    multiply = getattr(sys.modules.get("scipy.sparse._sparsetools"), "csr_matvec", None)
+    if multiply is None or getattr(matrix, "format", "") != "csr" or matrix.dtype != np.float64:
+        return lambda vector: np.asarray(matrix @ vector)
+    (rows, columns), starts, places, data = matrix.shape, matrix.indptr, matrix.indices, matrix.data
+
+    def product(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        if vector.shape != (columns,) or vector.dtype != np.float64 or not vector.flags.c_contiguous:
+            return np.asarray(matrix @ vector)
+        result = np.zeros(rows)
+        multiply(rows, columns, starts, places, data, vector, result)
+        return result
+
+    return product
 
 
 def network_simplex() -> ModuleType:

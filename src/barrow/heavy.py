@@ -15,12 +15,27 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from flint import arb, ctx, fmpq, fmpq_mat, fmpz
 
-    from barrow._compiled import cKDTree, linalg, network_simplex, optimize, pava, sparse, spatial, special, stats
+    from barrow._compiled import (
+        cKDTree,
+        connected_components,
+        dijkstra,
+        linalg,
+        minimum_spanning_tree,
+        network_simplex,
+        optimize,
+        pava,
+        sparse,
+        spatial,
+        special,
+        stats,
+        times,
+    )
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
             "flint": "arb ctx fmpq fmpq_mat fmpz",
-            "barrow._compiled": "cKDTree linalg network_simplex optimize pava sparse spatial special stats",
+            "barrow._compiled": "cKDTree connected_components dijkstra linalg minimum_spanning_tree network_simplex "
+            "optimize pava sparse spatial special stats times",
         },
     )

@@ -213,5 +213,5 @@ def _simple(plan: EdgeHistogram, weights: Floats) -> bool:
     same = weights[graph.heads] == weights[graph.tails]
     ends = (np.ones(int(same.sum())), (graph.tails[same], graph.heads[same]))
     joined = heavy.sparse.coo_array(ends, shape=(graph.nodes, graph.nodes))
-    pieces = heavy.sparse.csgraph.connected_components(joined, directed=False)[0]
+    pieces = heavy.connected_components(joined, directed=False)[0]
     return bool(pieces == len(np.unique(weights)))

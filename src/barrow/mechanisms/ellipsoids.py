@@ -141,6 +141,6 @@ def _first_weights(far: Floats) -> Floats:
     off = np.where(far > 0.0, far, math.inf)
     reach = np.partition(off, min(_NEAREST, items - 1) - 1, axis=1)[:, min(_NEAREST, items - 1) - 1]
     near = off <= np.maximum(reach[:, None], reach[None, :]) * (1.0 + 1e-9)
-    tree = heavy.sparse.csgraph.minimum_spanning_tree(far).toarray() > 0.0
+    tree = heavy.minimum_spanning_tree(far).toarray() > 0.0
     weights: Floats = (near | tree | tree.T).astype(np.float64)
     return np.asarray(weights * (2.0 / weights.sum()))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -197,11 +197,15 @@ def _chosen_query(space: Space, chosen: tuple[tuple[Any, Fraction], ...]) -> Mul
     return multiscale(space, bandwidths=[name for name, _ in chosen], shares=[share for _, share in chosen])
 
 
+@lru_cache(maxsize=4)
 def _compositions(total: int, parts: int) -> Floats:
     """All ways to write ``total`` as an ordered sum of ``parts``, as rows: places of bars among stars."""
     places = total + parts - 1
-    bars = np.array([(-1, *each, places) for each in combinations(range(places), parts - 1)], dtype=np.float64)
-    return np.diff(bars, axis=1) - 1.0
+    flat = chain.from_iterable(combinations(range(places), parts - 1))
+    inner = np.fromiter(flat, np.float64).reshape(math.comb(places, parts - 1), parts - 1)
+    result = np.diff(inner, axis=1, prepend=-1.0, append=float(places)) - 1.0
+    result.setflags(write=False)
+    return result
 
 
 @dataclass(frozen=True, eq=False)

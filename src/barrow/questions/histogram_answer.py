@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -464,7 +464,7 @@ def _(answer: HistogramAnswer) -> list[Note]:
 
 
 @answer_lines.register(HistogramAnswer)
-def _(answer: HistogramAnswer) -> list[str]:
+def _(answer: HistogramAnswer) -> Iterable[str]:
     return answer_words(answer)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -90,39 +90,39 @@ def too_coarse_words(plan: HistogramAnswer) -> list[str]:
     ]
 
 
-def answer_words(plan: HistogramAnswer) -> list[str]:
-    """The mechanism, the error before and after decoding, and the intervals that go with it."""
+def answer_words(plan: HistogramAnswer) -> Iterator[str]:
+    """The mechanism, the error before and after decoding, and the intervals: each line is made when it is shown."""
     chosen = plan.chosen
     whose = " on each person's report" if plan.terms.model is Model.LOCAL else ""
-    lines = [
-        f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(stated_noise(plan.noise)[0]))}{whose}",
+    yield f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(stated_noise(plan.noise)[0]))}{whose}"
+    yield (
         f"Error     the histogram is off by about {_sized(plan, plan.error)}, at most about "
-        f"{_sized(plan, plan.error_most)}, from the records as they are (EMD, predicted)",
-    ]
+        f"{_sized(plan, plan.error_most)}, from the records as they are (EMD, predicted)"
+    )
     if plan.terms.space.snapping_upper:
         space = plan.terms.space
         moved, most = _sized(plan, plan.snapping_typical), _sized(plan, space.snapping_upper * space.diameter)
-        lines.append(
+        yield (
             f"          noise and decoding {_sized(plan, plan.decoded_error)}, snapping {moved} (no record by more "
             f"than {most})"
         )
     if chosen.undecoded is not None:
-        lines.append(f"          before decoding {_sized(plan, chosen.undecoded)} are expected, whatever the data")
+        yield f"          before decoding {_sized(plan, chosen.undecoded)} are expected, whatever the data"
     if plan.target.decode == "nearest" and chosen.upper is not None:
-        lines.append(f"          at most {_sized(plan, chosen.upper)} after decoding on average, whatever the data")
+        yield f"          at most {_sized(plan, chosen.upper)} after decoding on average, whatever the data"
     least = floors(plan)
     noise, method = least["noise"], least["method"]
     if noise is not None:
-        lines.append(f"          the noise is within {noise:.2g} times the best possible for this type of noise")
+        yield f"          the noise is within {noise:.2g} times the best possible for this type of noise"
     if method is not None and method < 1e4:
-        lines.append(f"          the error is {method:.2g} times what any method must have in the worst case")
+        yield f"          the error is {method:.2g} times what any method must have in the worst case"
     _, widths = plan.mechanism.shares(np.zeros(plan.query.dimension))
     low, high = float(widths.min()), float(widths.max())
     each = f"± {at_most(high)}" if low > 0.99 * high else f"± {at_most(low)} to ± {at_most(high)}"
     if plan.reading is not None:
         wide = _sized(plan, plan.reading.half_width(plan.mechanism))
-        lines.append(f"Quantiles {plan.reading.what} ± {wide} (95 %) if items were spread uniformly; no further cost")
-    return [*lines, f"Intervals the share of {plan.mechanism.family.outputs} {each} (95 %), released too"]
+        yield f"Quantiles {plan.reading.what} ± {wide} (95 %) if items were spread uniformly; no further cost"
+    yield f"Intervals the share of {plan.mechanism.family.outputs} {each} (95 %), released too"
 
 
 def _sized(plan: HistogramAnswer, error: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import singledispatch
 
 from barrow.ledger.quadrature import has_square
@@ -19,7 +20,7 @@ from barrow.spaces.grids import may_be_whole
 
 
 @singledispatch
-def answer_lines(answer: Answer) -> list[str]:
+def answer_lines(answer: Answer) -> Iterable[str]:
     """The lines that say how it is answered and how accurate that is; by the type of the answer."""
     return [f"Error     {near(answer.error, answer.error_unit)}"]
 
@@ -146,10 +147,10 @@ def brief_lines(answer: Answer) -> list[str]:
     Worst     all data of one person different: at most 100 % (ε ≤ 10)
     """
     terms, delta = answer.terms, answer.guarantee.definition.delta_at(1)
-    own = [*answer_lines(answer), *other_lines(answer)]
-    first = {label: next((line for line in own if line.startswith(label)), None) for label in ("Error", "Against")}
+    error = next((line for line in answer_lines(answer) if line.startswith("Error")), None)
+    against = next((line for line in other_lines(answer) if line.startswith("Against")), None)
     problems = [*grid_costs(terms), *texts(notes_of(answer), Severity.UNPROVED, Severity.WARNING)]
-    lines = [f"Question  {answer.description}", *(line for line in [first["Error"]] if line)]
+    lines = [f"Question  {answer.description}", *(line for line in [error] if line)]
     if terms.parties is not None:
         lines.append(f"Trust     {terms.parties.trusted}")
     lines += [f"Warning   {text}" for text in problems]
@@ -163,7 +164,7 @@ def brief_lines(answer: Answer) -> list[str]:
     lines.append(f"Worst     all data of one person different: at most {most} (ε ≤ {at_most(worst)})")
     if not terms.promises:
         lines.append(f"Price     {price_words(answer)} of the budget")
-    return [*lines, *(line for line in [first["Against"]] if line)]
+    return [*lines, *(line for line in [against] if line)]
 
 
 def worst_alarm(answer: Answer) -> str | None:

@@ -24,7 +24,7 @@ from barrow.planning.user_level import alone_user_level
 from barrow.promises import Model
 from barrow.questions.answer import Answer
 from barrow.questions.cache import choice_key
-from barrow.questions.comparing import baseline_error, user_level_error
+from barrow.questions.comparing import baseline_error, by_user_level, user_level_error
 from barrow.questions.distribution import quantile_shares
 from barrow.questions.histogram_answer import HistogramAnswer
 from barrow.questions.histogram_help import HistogramChoice
@@ -34,10 +34,18 @@ if TYPE_CHECKING:
     from barrow.planning.terms import Terms
     from barrow.questions.histogram import Histogram
 
-_KIND = "histogram 1"
+_KIND = "histogram 2"
 """What these choices are kept as, with the version of what is written."""
 _NAMES = frozenset({*HISTOGRAMS, "frequency", "paper"})
 _LAZY = ("candidates", "cannot", "own", "baselines")
+
+
+class Baseline(msgspec.Struct, frozen=True):
+    """The best of user-level DP beside a choice."""
+
+    name: str
+    errors: tuple[float, float | None, float | None]
+    epsilon: float
 
 
 class HistogramMemory(msgspec.Struct, frozen=True):
@@ -50,7 +58,7 @@ class HistogramMemory(msgspec.Struct, frozen=True):
         errors: The error, its standard error, the part that is noise and decoding, and the error at most.
         others: The mechanisms of EMD-DP with their errors.
         helped: How many times as many people would help, and the error with them, where that was asked for.
-        baseline: The error and the epsilon of user-level DP at the same promises.
+        baseline: The best mechanism of user-level DP at the same promises, with its errors as above, and its epsilon.
     """
 
     name: str
@@ -59,7 +67,7 @@ class HistogramMemory(msgspec.Struct, frozen=True):
     errors: tuple[float, float | None, float | None, float]
     others: list[tuple[str, float]]
     helped: tuple[int | None, float] | None
-    baseline: tuple[float, float] | None
+    baseline: Baseline | None
 
 
 class RecalledHistogram(HistogramAnswer):
@@ -69,6 +77,11 @@ class RecalledHistogram(HistogramAnswer):
     def baseline(self) -> tuple[float, float] | None:
         """The error and the epsilon of user-level DP that keeps the same promises."""
         return user_level_error(self, self.query, False)
+
+    @cached_property
+    def rival(self) -> Baseline | None:
+        """What user-level DP would have released."""
+        return None
 
     @cached_property
     def _compared(self) -> HistogramChoice:
@@ -100,6 +113,17 @@ def _(answer: RecalledHistogram, thorough: bool) -> tuple[float, float] | None:
     return answer.baseline
 
 
+@by_user_level.register(RecalledHistogram)
+def _(answer: RecalledHistogram) -> tuple[Answer, float] | None:
+    """The one that was the best; nothing is compared again."""
+    rival = answer.rival
+    if rival is None:
+        return None
+    best = alone_user_level(answer.target, rival.name, *rival.errors)
+    other = HistogramAnswer(answer.question, answer.terms, best, answer.target, (), {}, quantiles=answer.quantiles)
+    return other, best.guarantee.epsilon_at(1)
+
+
 def keep_choices(answers: Iterable[Answer]) -> None:
     """Remember what plans chose, of those that took long to choose."""
     for answer in answers:
@@ -117,9 +141,13 @@ def keep_choices(answers: Iterable[Answer]) -> None:
             errors=(best.error, best.standard_error, best.decoded, answer.error_most),
             others=[(each.name, each.error) for each in answer.candidates],
             helped=vars(answer).get("helped"),
-            baseline=(others[0].error, others[0].guarantee.epsilon_at(1)) if others else None,
+            baseline=_baseline(others[0]) if others else None,
         )
         keep(_KIND, about, msgspec.json.encode(choice).decode())
+
+
+def _baseline(best: Candidate) -> Baseline:
+    return Baseline(best.name, (best.error, best.standard_error, best.decoded), best.guarantee.epsilon_at(1))
 
 
 def recalled_histogram(question: Histogram, terms: Terms) -> HistogramAnswer | None:
@@ -150,7 +178,9 @@ def _rebuilt(question: Histogram, terms: Terms, choice: HistogramMemory) -> Hist
     result = RecalledHistogram(question, terms, best, target, (), {}, quantiles=read)
     for lazy in _LAZY:
         del vars(result)[lazy]
-    known = {"error_most": most, "why_others_lose": _why(best, choice.others), "baseline": choice.baseline}
+    beside = choice.baseline
+    known = {"error_most": most, "why_others_lose": _why(best, choice.others), "rival": beside}
+    known["baseline"] = None if beside is None else (beside.errors[0], beside.epsilon)
     vars(result).update(known if choice.helped is None else {**known, "helped": choice.helped})
     return result
 

@@ -196,7 +196,7 @@ def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] 
     if lower[1:].all():  # from every node an edge leads to an earlier one, as on grids, and so a path to the first
         return
     joined = heavy.sparse.coo_array((np.ones(len(tails)), (tails, heads)), shape=(nodes, nodes)).tocsr()
-    pieces, part = heavy.sparse.csgraph.connected_components(joined, directed=False)
+    pieces, part = heavy.connected_components(joined, directed=False)
     if pieces > 1:
         other = int(np.argmax(part != part[0]))
         names = ("node 0", f"node {other}") if labels is None else (repr(labels[0]), repr(labels[other]))
@@ -215,7 +215,7 @@ def path_lengths(nodes: int, tails: Ints, heads: Ints, lengths: Floats, sources:
     order = np.lexsort((lengths, high, low))  # of edges with the same ends the shortest counts
     first = order[np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))]
     matrix = heavy.sparse.coo_array((lengths[first], (low[first], high[first])), shape=(nodes, nodes)).tocsr()
-    return np.asarray(heavy.sparse.csgraph.dijkstra(matrix, directed=False, indices=sources))
+    return np.asarray(heavy.dijkstra(matrix, directed=False, indices=sources))
 
 
 def _relaxed(nodes: int, tails: Ints, heads: Ints, lengths: Floats) -> Floats:
@@ -266,7 +266,7 @@ def _near_on_earth(points: Floats) -> tuple[Ids, Ids] | None:
     pairs = tree.query_pairs(2.4 * gap, output_type="ndarray").astype(np.int64)
     tails, heads = pairs[:, 0], pairs[:, 1]
     links = heavy.sparse.coo_array((np.ones(len(tails)), (tails, heads)), shape=(len(at), len(at)))
-    return (tails, heads) if heavy.sparse.csgraph.connected_components(links, directed=False)[0] == 1 else None
+    return (tails, heads) if heavy.connected_components(links, directed=False)[0] == 1 else None
 
 
 def _touching(shape: tuple[int, ...]) -> tuple[Ids, Ids]:

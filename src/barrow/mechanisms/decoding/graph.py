@@ -9,9 +9,9 @@ Two decoders, both of which see released values and public numbers alone (docs/p
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from operator import matmul
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -134,16 +134,16 @@ class GraphDecoder:
     def dual(self, y: Floats, prior: Floats) -> _GraphDual:
         """The dual of the smooth map for checked values."""
         scales = self.scales
-        both_ways = partial(matmul, self._turned), partial(matmul, self.weights)
-        return _GraphDual(y, scales.spread, scales.gather, *both_ways, prior, matrix=self._sparse)
+        return _GraphDual(y, scales.spread, scales.gather, *self._both_ways, prior, matrix=self._sparse)
 
     @cached_property
     def _sparse(self) -> Any:
         return self.covariance.tocsr()
 
     @cached_property
-    def _turned(self) -> Any:
-        return self.weights.T.tocsr()
+    def _both_ways(self) -> tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]:
+        """From items to nodes, and back."""
+        return heavy.times(self.weights.T.tocsr()), heavy.times(self.weights)
 
     def discrepant(self, y: Floats, prior: Floats) -> GraphMap:
         """The usual strength, or by halves of a doubling the nearest one whose discrepancy suits the noise."""
@@ -188,8 +188,12 @@ class _GraphDual(EntropicDual):
         """Of the covariance."""
         return np.asarray(self.matrix.diagonal())
 
+    @cached_property
+    def _covaried(self) -> Callable[[Floats], Floats]:
+        return heavy.times(self.matrix)
+
     def covaried(self, v: Floats) -> Floats:
-        return np.asarray(self.matrix @ v)
+        return self._covaried(v)
 
     def units(self, strength: float, outputs: Floats) -> Any:
         mass = np.maximum(outputs, 0.0) + 1e-4 / outputs.size

@@ -7,6 +7,7 @@ graph, whatever the space. Everything here is a function of the graph alone, whi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -55,22 +56,26 @@ class GraphScales:
 
     def spread(self, mixture: Floats) -> Floats:
         """The histogram over the items that a mixture of bumps is."""
-        parts = np.split(mixture, self.ends)
-        total = parts[-2]
-        for step, finer in zip(reversed(self.steps), reversed(parts[:-2]), strict=True):
-            total = step @ total + finer
-        return np.asarray(total + parts[-1] / self.items)
+        total, end = mixture[self.ends[-2] if self.steps else 0 : self.ends[-1]], len(self.steps)
+        for step, at in zip(self._steps, range(end - 1, -1, -1), strict=True):
+            total = step(total) + mixture[self.ends[at - 1] if at else 0 : self.ends[at]]
+        return np.asarray(total + mixture[-1] / self.items)
 
     def gather(self, scores: Floats) -> Floats:
         """The mean score of each bump, from scores of the items: the transpose of :meth:`spread`."""
         results = [scores]
         for step in self._turned:
-            results.append(step @ results[-1])
+            results.append(step(results[-1]))
         return np.concatenate([*results, [scores.mean()]])
 
     @cached_property
-    def _turned(self) -> tuple[Any, ...]:
-        return tuple(step.T.tocsr() for step in self.steps)
+    def _steps(self) -> list[Callable[[Floats], Floats]]:
+        """From the broadest scale to the items."""
+        return [heavy.times(step) for step in reversed(self.steps)]
+
+    @cached_property
+    def _turned(self) -> list[Callable[[Floats], Floats]]:
+        return [heavy.times(step.T.tocsr()) for step in self.steps]
 
 
 def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales:

@@ -9,14 +9,14 @@ the cells themselves. Each map says how far from its exact minimiser it may have
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
-from operator import matmul
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding.entropic import MOST_STEPS, EntropicDual, EntropicFit
 from barrow.spaces.space import Floats
@@ -143,10 +143,10 @@ def _checked(matrix: Any, values: Any) -> Floats:
     return y
 
 
-def _both_ways(matrix: Any) -> tuple[Any, Any]:
+def _both_ways(matrix: Any) -> tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]:
     """The maps x -> matrix x and x -> matrix' x, with the transpose laid out for speed."""
     turned = matrix.T if isinstance(matrix, np.ndarray) else matrix.T.tocsr()
-    return partial(matmul, matrix), partial(matmul, turned)
+    return heavy.times(matrix), heavy.times(turned)
 
 
 def _largest_square(matrix: Any) -> float:
