@@ -37,7 +37,7 @@ def _audit(name: str, question: Person) -> Finding:
     people = list(itertools.product(range(_PLACES), repeat=_RECORDS))
     for text in _PROMISES:
         plan = question.plan(Study(space, [text], users=2, missing="default item").terms(question))
-        exactly = cache(plan.of_person.phi.exactly)
+        exactly = cache(plan.query.phi.exactly)
         (satisfied,) = plan.terms.policy.satisfied
         share, far = satisfied.promise.share, satisfied.promise.share * satisfied.distance * (_PLACES - 1)
         charged = plan.event.epsilon_at(satisfied.share, satisfied.reach, Fraction(0))

@@ -170,7 +170,7 @@ def _brief(result: work.Release) -> str:
     return "\n".join(
         [
             f"── {name}",
-            work.kind_of(statement).released(statement),
+            work.released_words(statement),
             *(line for line in [first, *rest[:_SHOWN], *more] if line),
             f"A 50 % guess about one person can become at most {learnt}.",
         ]

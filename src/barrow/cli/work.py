@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from barrow.study.left import lines_left
     from barrow.study.models import compare_models
     from barrow.study.parts import Planner, ReleaseParts, Series
-    from barrow.study.prose import kind_of
+    from barrow.study.prose import released_words
     from barrow.study.release import parameters_of, run_release
 else:
     __getattr__, __dir__ = lazily(
@@ -60,7 +60,7 @@ else:
             "barrow.study.left": "lines_left",
             "barrow.study.models": "compare_models",
             "barrow.study.parts": "Planner ReleaseParts Series",
-            "barrow.study.prose": "kind_of",
+            "barrow.study.prose": "released_words",
             "barrow.study.release": "parameters_of run_release",
         },
     )

@@ -18,7 +18,7 @@ from barrow.queries.holders import Holders
 from barrow.questions.answer import Rows, Sample, Tables, Values, share_row, value_words
 from barrow.questions.linear import LinearAnswer, unproved_constant
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.read_off import ReadOff, ReadOffAnswer
+from barrow.questions.read_off import READ_FROM_HISTOGRAM, ReadOff, ReadOffAnswer
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
@@ -36,7 +36,7 @@ class CircularMean(ReadOff):
     """
 
     kind: ClassVar[str] = "circular_mean"
-    plural: ClassVar[str] = "Circular means"
+    curated: ClassVar[tuple[str, str] | None] = ("Circular means", READ_FROM_HISTOGRAM)
     intervals: ClassVar[str] = (
         "Both come with intervals that contain the true values simultaneously with probability 95 %, snapping "
         "included; where the noise may have reversed the direction, the mean is given as not determined."
@@ -51,7 +51,7 @@ class CircularMean(ReadOff):
         return direction(space)
 
     def _read_off(self, built: LinearAnswer, pair: Holders | None) -> ReadOffAnswer:
-        return CircularMeanAnswer(self, built.terms, built.query, built.chosen, built.others, pair)
+        return CircularMeanAnswer(self, built.terms, built.chosen, built.query, pair)
 
 
 @dataclass(frozen=True, eq=False)

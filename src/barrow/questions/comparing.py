@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import singledispatch
-from typing import TYPE_CHECKING, Protocol
+from functools import cached_property, singledispatch
 
 from barrow import planning
 from barrow.numerics import Exact
 from barrow.planning.candidates import BaselineComparison, Candidate, baseline_comparison
 from barrow.planning.rules import paper_rule_linear
 from barrow.planning.terms import Terms
-from barrow.promises import Promise
+from barrow.promises import Guarantee, Promise
 from barrow.queries import Query
 from barrow.questions.answer import Answer
 from barrow.questions.estimates import estimate
 from barrow.questions.question import Question, public_items
-
-if TYPE_CHECKING:
-    from barrow.questions.histogram_answer import HistogramAnswer
-    from barrow.questions.linear import LinearAnswer
-
-
-@singledispatch
-def comparison_of(answer: Answer) -> BaselineComparison | None:
-    """What is released beside the best of the other definition; None if nothing is, by the type of the answer."""
-    return None
-
 
 _QUICK = 5_000_000
 """Entries of a table up to which user-level DP is planned in milliseconds."""
@@ -68,30 +57,52 @@ def histograms_compared(
     return planning.compare_histograms(target, policy, epsilons)
 
 
-class Ranked(Protocol):
-    """An answer that was chosen among candidates."""
+@dataclass(frozen=True, eq=False)
+class RankedAnswer(Answer):
+    """An answer that was chosen among candidates, those of EMD-DP and those of user-level DP.
+
+    Args:
+        question: What is asked.
+        terms: What the study grants.
+        chosen: What is released: the most accurate candidate that keeps the terms.
+        own: The candidates of EMD-DP, best first.
+        baselines: Those of user-level DP at the largest epsilon that keeps every promise.
+    """
+
+    question: Question
+    terms: Terms
+    chosen: Candidate
+    own: tuple[Candidate, ...] = field(default=(), kw_only=True)
+    baselines: tuple[Candidate, ...] = field(default=(), kw_only=True)
 
     @property
-    def terms(self) -> Terms:
-        """What is kept."""
+    def guarantee(self) -> Guarantee:  # type: ignore[override]
+        """What it promises, with the worst case."""
+        return self.chosen.guarantee
 
-    @property
-    def chosen(self) -> Candidate:
-        """What is released."""
+    @cached_property
+    def comparison(self) -> BaselineComparison | None:
+        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
+        return compare_definitions(self)
 
-    @property
-    def own(self) -> tuple[Candidate, ...]:
-        """The candidates of EMD-DP, best first."""
-
-    @property
-    def baselines(self) -> tuple[Candidate, ...]:
-        """Those of user-level DP at the largest epsilon that keeps every promise."""
-
+    @abstractmethod
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
 
+    @abstractmethod
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
+
+
+def comparison_of(answer: Answer) -> BaselineComparison | None:
+    """What is released beside the best of the other definition; None if nothing is."""
+    return answer.comparison if isinstance(answer, RankedAnswer) else None
+
+
+def against(answer: Answer) -> list[str]:
+    """The line of a plan that says so."""
+    beside = comparison_of(answer)
+    return [] if beside is None else [f"Against   {beside.line}"]
 
 
 @singledispatch
@@ -109,15 +120,15 @@ def by_user_level(answer: Answer) -> tuple[Answer, float] | None:
     return None
 
 
-def by_best_baseline(answer: HistogramAnswer | LinearAnswer) -> tuple[Answer, float] | None:
-    """:func:`by_user_level` of an answer that was ranked beside user-level DP."""
+@by_user_level.register(RankedAnswer)
+def _(answer: RankedAnswer) -> tuple[Answer, float] | None:
     if answer.chosen.user_level or not answer.baselines:
         return None
-    best: Candidate = answer.baselines[0]
+    best = answer.baselines[0]
     return replace(answer, chosen=best), best.guarantee.epsilon_at(1)
 
 
-def user_level_error(ranked: Ranked, query: Query, thorough: bool) -> tuple[float, float] | None:
+def user_level_error(ranked: RankedAnswer, query: Query, thorough: bool) -> tuple[float, float] | None:
     """The best of user-level DP at the same promises; on large tables it is looked for if ``thorough``."""
     candidates: Sequence[Candidate] = ranked.baselines
     quick = thorough or query.table.sparse or query.table.shape[0] * query.dimension <= _QUICK
@@ -126,7 +137,7 @@ def user_level_error(ranked: Ranked, query: Query, thorough: bool) -> tuple[floa
     return (candidates[0].error, candidates[0].guarantee.epsilon_at(1)) if candidates else None
 
 
-def compare_definitions(answer: Ranked, snapping: float = 0.0) -> BaselineComparison | None:
+def compare_definitions(answer: RankedAnswer, snapping: float = 0.0) -> BaselineComparison | None:
     """What is released beside the best of the other definition, each with what snapping adds."""
     return baseline_comparison(
         answer.terms,
@@ -140,22 +151,17 @@ def compare_definitions(answer: Ranked, snapping: float = 0.0) -> BaselineCompar
 
 
 def compared_plan(
-    answer: Answer, ranked: Ranked, promises: Sequence[Promise], epsilons: Sequence[Exact]
+    question: Question, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
 ) -> planning.Comparison:
-    """All that could answer in place of a linear answer, by the error that people get.
-
-    Args:
-        answer: The answer.
-        ranked: The same, with its candidates.
-        promises: The promises; user-level DP is set to their smallest epsilon.
-        epsilons: More parameters of user-level DP.
-    """
-    terms = answer.terms
-    own = _got(answer, ranked.own or ranked.by_emd(terms))
+    """:func:`question_compared` by what the plan itself is chosen by, so that both say the same numbers."""
+    answer = question.plan(terms)
+    if not isinstance(answer, RankedAnswer):
+        return histograms_compared(terms, promises, epsilons, given)
+    own = _got(answer, answer.own or answer.by_emd(terms))
 
     def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
-        subset = ranked.baselines if terms.promises and epsilon == min(terms.epsilons) else ()
-        return _got(answer, subset or ranked.by_user_level(epsilon))
+        subset = answer.baselines if terms.promises and epsilon == min(terms.epsilons) else ()
+        return _got(answer, subset or answer.by_user_level(epsilon))
 
     request = planning.ComparisonRequest(
         answer.description, "95 % half width of each value", answer.error_unit, others, paper_rule_linear

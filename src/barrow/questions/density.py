@@ -99,13 +99,10 @@ class Density(Linear):
         """The most accurate noise that keeps the terms; it reads no data."""
         request = self.resolved(terms)
         built = super(Density, request).plan(terms)
-        best = or_shaped(built)
+        best, baselines = or_shaped(built), built.baselines
         if best is not None:
-            rest, own = (built.chosen, *built.others), (best, *built.own)
-            return ShapedDensityAnswer(request, terms, built.query, best, rest, own=own, baselines=built.baselines)
-        return DensityAnswer(
-            request, terms, built.query, built.chosen, built.others, own=built.own, baselines=built.baselines
-        )
+            return ShapedDensityAnswer(request, terms, best, built.query, own=(best, *built.own), baselines=baselines)
+        return DensityAnswer(request, terms, built.chosen, built.query, own=built.own, baselines=baselines)
 
     def bandwidths(self, terms: Terms) -> tuple[tuple[float, float], ...]:
         """Bandwidths in the space's unit, from wide to narrow, each with the predicted error of its map.

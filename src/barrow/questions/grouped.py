@@ -69,8 +69,7 @@ def plan_grouped(question: Linear, terms: Terms) -> GroupedAnswer:
     check_hidden_terms(question, terms)
     pair = group_means(terms.space, cached_query(question, within_groups(terms.space)))
     result = _at_equal_shares(pair, errors_within(pair.query, terms, question.noise))
-    best, *others = result
-    return GroupedAnswer(question, terms, pair.query, best, tuple(others), pair, own=tuple(result))
+    return GroupedAnswer(question, terms, result[0], pair.query, pair, own=tuple(result))
 
 
 def _at_equal_shares(pair: GroupMeans, candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -206,11 +206,8 @@ def plan_group_quantiles(
         )
     best = best_first([one for _, one in tried])[0]
     pair = next(pair for pair, one in tried if one is best)
-    own = [one for other, one in tried if other is pair]
-    others = tuple(one for one in own if one is not best)
-    return GroupedQuantilesAnswer(
-        question, terms, pair.query, best, others, pair, own=tuple(best_first(own)), quantiles=shares
-    )
+    own = tuple(best_first([one for other, one in tried if other is pair]))
+    return GroupedQuantilesAnswer(question, terms, best, pair.query, pair, own=own, quantiles=shares)
 
 
 def _numbers(line: Space) -> list[int]:

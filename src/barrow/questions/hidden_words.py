@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from barrow.numerics.exact import PERCENT, at_most, near
-from barrow.questions.noise_words import noise_sentence
+from barrow.questions.noise_words import noise_sentence, shares_counted
 from barrow.questions.statement import HiddenGroups, Statement, needed
 
 
@@ -34,7 +34,7 @@ def hidden_released(statement: Statement) -> str:
     )
 
 
-def hidden_counted(statement: Statement) -> str:
+def _counted(statement: Statement) -> str:
     """What the noise was added to."""
     return (
         f"For each {hidden_of(statement).name}, over {statement.people:,} people: the mean of the share of a person's "
@@ -43,17 +43,19 @@ def hidden_counted(statement: Statement) -> str:
     )
 
 
-def hidden_noise_steps(statement: Statement) -> list[str]:
-    """How the noise was drawn, and what was made of it."""
-    width = at_most(hidden_of(statement).share_half_width_95, PERCENT)
-    if statement.answer.histogram is not None:
+def hidden_steps(statement: Statement) -> list[str]:
+    """What the noise was added to, how it was drawn, and what was made of it."""
+    width, result = at_most(hidden_of(statement).share_half_width_95, PERCENT), statement.answer.histogram
+    if result is not None:
         return [
+            shares_counted(statement, result),
             noise_sentence(statement.answer),
-            f"The noisy values ({statement.answer.histogram.words}) were decoded to one histogram of groups and items, "
+            f"The noisy values ({result.words}) were decoded to one histogram of groups and items, "
             f"which was divided by the shares of the groups. These are within {width} of the true values at the public "
             "reference, all at once.",
         ]
     return [
+        _counted(statement),
         noise_sentence(statement.answer),
         f"The shares of all groups are within {width} of the true values with probability 95 %, simultaneously. Each "
         f"value within a group is a quotient of two released numbers; its interval (Fieller) allows for the noise of "

@@ -39,14 +39,13 @@ from barrow.questions.comparing import (
 from barrow.questions.distribution import check_line, quantile_reader, quantile_shares
 from barrow.questions.frequency import Frequency
 from barrow.questions.grouped_histogram import GroupedHistogramAnswer, readable
-from barrow.questions.hidden_words import hidden_noise_steps, hidden_released
 from barrow.questions.histogram_answer import HistogramAnswer, histogram_words
 from barrow.questions.histogram_help import HistogramChoice
-from barrow.questions.noise_words import noise_sentence, off_words
+from barrow.questions.noise_words import noise_sentence, off_words, shares_counted
 from barrow.questions.question import Question, Traits, drives_grid, grid_question, public_items, resolved
 from barrow.questions.recalled import recalled_histogram
-from barrow.questions.statement import ReadFrom, Statement, needed
-from barrow.questions.subsets import SetsChannel, plan_sets
+from barrow.questions.statement import Statement, needed
+from barrow.questions.subsets import SetsChannel, SubsetsAnswer
 from barrow.questions.summed import SummedChannel
 from barrow.spaces import Space
 
@@ -76,6 +75,7 @@ class Histogram(Question):
 
     kind: ClassVar[str] = "histogram"
     traits: ClassVar[Traits] = Traits(of_shares=True, within_groups=True)
+    missing: ClassVar[tuple[str, ...]] = ("no records", "default item")
     mechanism: str = "auto"
     spacing: float | str | Sequence[float | str] = "auto"
     items: int | None = None
@@ -97,6 +97,8 @@ class Histogram(Question):
             object.__setattr__(self, "items", whole(self.items, "items", least=1))
         self._check_spacing()
         one_of(self.decode, "decode", ("auto", "nearest"))
+        if self.mechanism in ("tree", "multiscale", "frequency"):  # made for the space's own items
+            object.__setattr__(self, "missing", ("default item", "no records"))
         if self.mechanism == "paper":
             raise ParameterError(
                 "The mechanism 'paper' is for comparisons only: it is less accurate at the same price.",
@@ -120,11 +122,6 @@ class Histogram(Question):
                 allowed="spacing with mechanism = 'edges'",
                 fix="mechanism = 'edges'",
             )
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """An item of their own; by name only where a mechanism is asked for that is made for the space's own items."""
-        return ("default item", "no records")[:: 1 if self.mechanism in ("tree", "multiscale", "frequency") else -1]
 
     def target(self, terms: Terms) -> planning.HistogramTarget:
         """What is wanted of mechanisms."""
@@ -154,7 +151,7 @@ class Histogram(Question):
             return known
         target, own, baselines, result, cannot, best = self.compared(terms)
         if isinstance(best.mechanism, mechanisms.LocalSubsets):
-            return plan_sets(self, target, best, own, baselines)
+            return SubsetsAnswer(self, terms, best, target, own=tuple(own), baselines=tuple(baselines))
         if terms.space.geometry.within is not None:
             return self._within_groups(terms)
         if not isinstance(best.mechanism, mechanisms.HistogramNoise):
@@ -245,8 +242,6 @@ class Histogram(Question):
     @classmethod
     def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
-        if statement.answer.hidden_groups is not None:
-            return hidden_released(statement)
         result, unit = needed(statement.answer.histogram), statement.unit
         snapped = f", snapping to the grid {near(result.emd_snapping_typical, unit)}"
         return (
@@ -270,8 +265,6 @@ class Histogram(Question):
     @classmethod
     def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn and decoded."""
-        if statement.answer.hidden_groups is not None:
-            return hidden_noise_steps(statement)
         result = needed(statement.answer.histogram)
         before = result.emd_undecoded
         size = "" if before is None else f"{before:.3g} {statement.unit}".rstrip()
@@ -299,16 +292,6 @@ def _(question: Histogram, terms: Terms) -> Question:
 _USER_LEVEL = ("levels", "subset", "subset-levels")
 """Mechanisms that there are under user-level DP only."""
 _CHOICES: Cache[HistogramChoice] = Cache(6)
-
-
-def shares_counted(statement: Statement, read_from: ReadFrom) -> str:
-    """What the noise of a histogram was added to."""
-    if not read_from.unbiased_outputs:
-        return f"Every person counts once: each of {statement.people:,} people reported on one of their items."
-    return (
-        f"Every person counts once: the shares of {read_from.unbiased_outputs}, over {statement.people:,} people, as "
-        "exact fractions."
-    )
 
 
 def _readable(candidates: Sequence[Candidate], space: Space) -> list[Candidate]:

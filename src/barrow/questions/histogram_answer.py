@@ -21,7 +21,6 @@ from barrow.numerics import float_up
 from barrow.numerics.exact import near
 from barrow.planning import after
 from barrow.planning.candidates import (
-    BaselineComparison,
     Candidate,
     reasons,
     useless,
@@ -31,10 +30,9 @@ from barrow.planning.notes import Note, Severity, warnings_of
 from barrow.planning.simulate import draws_of
 from barrow.planning.terms import Terms
 from barrow.progress import with_progress
-from barrow.promises import Guarantee, Model
+from barrow.promises import Model
 from barrow.queries import Query
 from barrow.questions.answer import (
-    Answer,
     Rows,
     Sample,
     Statistics,
@@ -46,14 +44,7 @@ from barrow.questions.answer import (
 )
 from barrow.questions.channels import ReportNoise
 from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected, for_people
-from barrow.questions.comparing import (
-    baseline_error,
-    by_best_baseline,
-    by_user_level,
-    compare_definitions,
-    comparison_of,
-    user_level_error,
-)
+from barrow.questions.comparing import RankedAnswer, against, baseline_error, user_level_error
 from barrow.questions.distribution import QuantileReader, quantile_reader
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.histogram_help import answer_words, floors, more_people, most_helpful, too_coarse_words
@@ -62,7 +53,6 @@ from barrow.questions.merging import shown_tables
 from barrow.questions.noise_words import stated_noise
 from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
-from barrow.questions.question import Question
 from barrow.questions.releasing import error_after, on_map, parameters, released_shares, simulated, summary
 from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, ReadFrom
 from barrow.questions.value_tables import quantile_words
@@ -81,35 +71,20 @@ def histogram_words(space: Space) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramAnswer(Answer):
+class HistogramAnswer(RankedAnswer):
     """What a histogram would be like: the mechanism that was chosen, its EMD error, the guarantee.
 
     Args:
-        question: What is asked.
-        terms: What the study grants.
-        chosen: The most accurate mechanism that keeps the terms.
         target: What was wanted.
         candidates: All mechanisms of EMD-DP that can answer, the most accurate first.
         cannot: Why each of the others cannot answer.
         quantiles: The shares whose quantiles are read off the same noise.
-        own: The candidates of EMD-DP that answer what is asked, best first.
-        baselines: Those of user-level DP at the largest epsilon that keeps every promise.
     """
 
-    question: Question
-    terms: Terms
-    chosen: Candidate
     target: planning.HistogramTarget
     candidates: tuple[Candidate, ...]
     cannot: Mapping[str, str]
     quantiles: tuple[Fraction, ...] = field(default=(), kw_only=True)
-    own: tuple[Candidate, ...] = field(default=(), kw_only=True)
-    baselines: tuple[Candidate, ...] = field(default=(), kw_only=True)
-
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """What it promises, with the worst case."""
-        return self.chosen.guarantee
 
     @property
     def mechanism(self) -> mechanisms.HistogramNoise:
@@ -175,11 +150,6 @@ class HistogramAnswer(Answer):
     def helped(self) -> tuple[int | None, float]:
         """How many times as many people would help, and the error with them."""
         return more_people(self)
-
-    @cached_property
-    def comparison(self) -> BaselineComparison | None:
-        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
-        return compare_definitions(self)
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms; on large spaces along edges, by a coarser grid."""
@@ -407,17 +377,9 @@ def _(answer: HistogramAnswer, people: Floats, seed: int) -> Floats:
     return np.asarray(answer.mechanism.simulated(people, SeededSource(seed)))
 
 
-by_user_level.register(HistogramAnswer, by_best_baseline)
-
-
 @baseline_error.register(HistogramAnswer)
 def _(answer: HistogramAnswer, thorough: bool) -> tuple[float, float] | None:
     return user_level_error(answer, answer.query, thorough)
-
-
-@comparison_of.register(HistogramAnswer)
-def _(answer: HistogramAnswer) -> BaselineComparison | None:
-    return answer.comparison
 
 
 def noise_details(answer: HistogramAnswer) -> Json:
@@ -472,6 +434,5 @@ def _(answer: HistogramAnswer) -> Iterable[str]:
 def _(answer: HistogramAnswer) -> list[str]:
     """The mechanisms that lose, and those that were not tried; a comparison says why."""
     lost = [f"{name} ({why})" for name, why in answer.why_others_lose.items()]
-    lines = [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
-    lines += [f"Others    {', '.join(lost)}"] if lost else []
+    lines = [*against(answer), *([f"Others    {', '.join(lost)}"] if lost else [])]
     return lines + ([f"Not tried {', '.join(answer.cannot)} (barrow compare says why)"] if answer.cannot else [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from msgspec import structs
@@ -14,8 +14,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT, at_most, near
-from barrow.planning.candidates import Candidate, best_first, preferred, user_level_within
-from barrow.planning.linear import errors_within
+from barrow.planning.candidates import Candidate, best_first
 from barrow.planning.notes import Note
 from barrow.planning.terms import Terms
 from barrow.promises import Model
@@ -24,7 +23,7 @@ from barrow.queries.holders import Holders, holders
 from barrow.questions.answer import Rows, Sample, Tables, number, placed, share_row, value_words
 from barrow.questions.cache import cached_query
 from barrow.questions.fieller import Ratio
-from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values, user_level_of
+from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values
 from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.releasing import noisy_values, summary
 from barrow.questions.statement import AnswerFacts
@@ -40,21 +39,15 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersAnswer:
             fix="missing = 'default item'",
         )
     pair = holders(cached_query(question, terms.space.records_space), terms.space)
-    result = _of_means(pair, errors_within(pair.query, terms, question.noise))
-    baselines: list[Candidate] = []
-    if question.noise == "auto" or question.definition == "user_level":
-        baselines = _of_means(pair, user_level_within(terms, user_level_of(pair.query, terms), question.definition))
-    moved = pair.inner.snapping_upper if pair.inner.snapping_counted else 0.0
-    best = preferred(result, baselines, question.definition, moved)
-    others = [candidate for candidate in result if candidate is not best]
-    return HoldersAnswer(
-        question, terms, pair.query, best, tuple(others), pair, own=tuple(result), baselines=tuple(baselines)
-    )
+    best, own, baselines = question._ranked(pair.query, terms, partial(_of_means, pair), pair.inner)
+    return HoldersAnswer(question, terms, best, pair.query, pair, own=own, baselines=baselines)
 
 
-def _of_means(pair: Holders, candidates: Iterable[Candidate]) -> list[Candidate]:
+def _of_means(pair: Holders, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """The candidates by the half width of a mean at the end of the range if everybody holds records."""
-    return best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in candidates])
+    return tuple(
+        best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in candidates])
+    )
 
 
 def slack_at(pair: Holders, noise: CalibratedNoise, ratio: float) -> float:

@@ -56,6 +56,7 @@ class ItemWiseQuestion(Question):
         randomiser: A kind or plain data; the one that suits the space by default.
     """
 
+    missing: ClassVar[tuple[str, ...]] = ("default item", "no records")
     items: int | None = None
     samples: int | None = None
     randomiser: Mapping[str, object] | str | None = None
@@ -75,11 +76,6 @@ class ItemWiseQuestion(Question):
     def listed(self) -> bool:
         """Whether all reports are released one by one."""
         return False
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """An item of their own by name only: randomisers that suit a space are made for its own items."""
-        return ("default item", "no records")
 
     def _whole(self, name: str, most: int) -> None:
         if getattr(self, name) is not None:

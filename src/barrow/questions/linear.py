@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from msgspec import structs
@@ -20,30 +20,27 @@ from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.summed import SummedNoise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
-from barrow.numerics import Exact, exact_text, float_up
+from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.candidates import BaselineComparison, Candidate, checked_definition, preferred, user_level_within
 from barrow.planning.notes import Note, Severity, warnings_of
 from barrow.planning.terms import Terms
-from barrow.promises import Guarantee, Model, Promise
+from barrow.promises import Model
 from barrow.queries import Query
 from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, center_of, number, placed
 from barrow.questions.cache import Cache, cached_query
 from barrow.questions.channels import LocalChannel, NoiseChannel, ReportNoise
 from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected, for_people
 from barrow.questions.comparing import (
-    Given,
+    RankedAnswer,
+    against,
     baseline_error,
-    by_best_baseline,
-    by_user_level,
     compare_definitions,
     compared_plan,
-    comparison_of,
     question_compared,
     user_level_error,
 )
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
-from barrow.questions.hidden_words import hidden_counted, hidden_noise_steps, hidden_released
 from barrow.questions.noise_words import noise_sentence, points, snapping_words, stated_noise, value_unit
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.prices import finer_words
@@ -54,9 +51,7 @@ from barrow.questions.summed import SummedChannel
 from barrow.spaces import Space
 from barrow.spaces.space import Floats
 
-if TYPE_CHECKING:
-    from barrow.planning.comparison import Comparison
-
+Measured = Callable[[Sequence[Candidate]], tuple[Candidate, ...]]
 _NOISE: Cache[Floats] = Cache(12)
 
 
@@ -75,17 +70,16 @@ class Linear(Question):
     """
 
     traits: ClassVar[Traits] = VALUES
+    missing: ClassVar[tuple[str, ...]] = ("no records", "default item")
+    curated: ClassVar[tuple[str, str] | None] = None
+    """What needs a curator, in the plural, and what to ask of reports instead; None where people report themselves."""
+
     noise: str = "auto"
     definition: str = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_definition(self.definition)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Their share is released beside the values."""
-        return ("no records", "default item")
 
     @abstractmethod
     def query(self, space: Space) -> Query:
@@ -103,7 +97,13 @@ class Linear(Question):
         return self._over_holders(terms) if terms.space.no_records_distance is not None else self._planned(terms)
 
     def _check(self, terms: Terms) -> None:
-        """Refuse terms on which there is nothing to average."""
+        """Refuse terms on which there is nothing to average, and reports where somebody must hold the data."""
+        if self.curated is not None and terms.model is not Model.CENTRAL:
+            raise ParameterError(
+                f"{self.curated[0]} need the central model, in which a curator holds the data.",
+                allowed="model = 'central'",
+                fix=self.curated[1],
+            )
         if terms.model is Model.SHUFFLE:
             raise ParameterError(
                 f"The question {self.kind!r} gains nothing from shuffling.",
@@ -129,14 +129,26 @@ class Linear(Question):
 
     def _planned(self, terms: Terms) -> LinearAnswer:
         query = cached_query(self, terms.space)
-        result = planning.errors_within(query, terms, self.noise)
-        baselines: list[Candidate] = []
+        best, own, baselines = self._ranked(query, terms)
+        return LinearAnswer(self, terms, best, query, own=own, baselines=baselines)
+
+    def _ranked(
+        self, query: Query, terms: Terms, measured: Measured = tuple, inner: Query | None = None
+    ) -> tuple[Candidate, tuple[Candidate, ...], tuple[Candidate, ...]]:
+        """What is released of all noises that keep the terms, those of EMD-DP, and those of user-level DP.
+
+        Args:
+            query: What the noise is on.
+            terms: What the study grants.
+            measured: From candidates to the same by another error, best first.
+            inner: The query about records, where that is another one.
+        """
+        own, baselines = measured(planning.errors_within(query, terms, self.noise)), tuple[Candidate, ...]()
         if self.noise == "auto" or self.definition == "user_level":
-            baselines = user_level_within(terms, user_level_of(query, terms), self.definition)
-        moved = query.snapping_upper if query.snapping_counted else 0.0
-        best = preferred(result, baselines, self.definition, moved)
-        others = [candidate for candidate in result if candidate is not best]
-        return LinearAnswer(self, terms, query, best, tuple(others), own=tuple(result), baselines=tuple(baselines))
+            baselines = measured(user_level_within(terms, user_level_of(query, terms), self.definition))
+        about = query if inner is None else inner
+        moved = about.snapping_upper if about.snapping_counted else 0.0
+        return preferred(own, baselines, self.definition, moved), own, baselines
 
     def _over_holders(self, terms: Terms) -> LinearAnswer:
         """The mean over people with records, where the others have an item of their own."""
@@ -153,8 +165,6 @@ class Linear(Question):
     @classmethod
     def released(cls, statement: Statement) -> str:
         """What was released, and how accurate it is."""
-        if statement.answer.hidden_groups is not None:
-            return hidden_released(statement)
         facts, people = statement.answer, f"{statement.people:,} people"
         if facts.share_half_width_95 is not None:
             return (
@@ -172,8 +182,6 @@ class Linear(Question):
     @classmethod
     def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
-        if statement.answer.hidden_groups is not None:
-            return hidden_counted(statement)
         people = f"{statement.people:,} people"
         return f"Every person counts once: {statement.released}, over {people}, as an exact fraction."
 
@@ -181,8 +189,6 @@ class Linear(Question):
     def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn."""
         facts = statement.answer
-        if facts.hidden_groups is not None:
-            return hidden_noise_steps(statement)
         unit = value_unit(facts, cls.traits.of_shares)
         all_at_once = at_most(needed(facts.half_width_95_all), unit, digits=4) if facts.outputs > 1 else ""
         many = f", all {facts.outputs:,} at once by {all_at_once}" if all_at_once else ""
@@ -201,17 +207,11 @@ def user_level_of(query: Query, terms: Terms) -> Callable[[Fraction], list[Candi
 
 
 @dataclass(frozen=True, eq=False)
-class LinearAnswer(Answer):
+class LinearAnswer(RankedAnswer):
     """What a linear release would give: the noise, the error in the question's unit, the guarantee.
 
     Args:
-        question: What is asked.
-        terms: What the study grants.
         query: The question on the space.
-        chosen: The most accurate noise that keeps the terms.
-        others: The other noises that would keep them, and lose.
-        own: The candidates of EMD-DP, best first.
-        baselines: Those of user-level DP at the largest epsilon that keeps every promise.
 
     >>> from barrow.questions import Mean
     >>> from barrow.spaces import Line
@@ -220,18 +220,12 @@ class LinearAnswer(Answer):
     ('Laplace', 0.512, 'years')
     """
 
-    question: Question
-    terms: Terms
     query: Query
-    chosen: Candidate
-    others: tuple[Candidate, ...]
-    own: tuple[Candidate, ...] = field(default=(), kw_only=True)
-    baselines: tuple[Candidate, ...] = field(default=(), kw_only=True)
 
     @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """What it promises, with the worst case."""
-        return self.chosen.guarantee
+    def others(self) -> tuple[Candidate, ...]:
+        """The other noises of EMD-DP that would keep the terms, and lose."""
+        return tuple(one for one in self.own if one is not self.chosen)
 
     @property
     def mechanism(self) -> ReportNoise:
@@ -448,27 +442,13 @@ def _(answer: LinearAnswer, tables: Mapping[str, Rows]) -> Floats | None:
     return np.array([number(row, "value") for row in rows]) if fits else None
 
 
-by_user_level.register(LinearAnswer, by_best_baseline)
-
-
 @baseline_error.register(LinearAnswer)
 def _(answer: LinearAnswer, thorough: bool) -> tuple[float, float] | None:
     result = user_level_error(answer, answer.query, thorough)
     return None if result is None else (estimate(answer).at(result[0]), result[1])
 
 
-@question_compared.register(Linear)
-def _(
-    question: Linear, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
-) -> Comparison:
-    """By what the plan itself is chosen by, so that both say the same numbers."""
-    plan = question.plan(terms)
-    return compared_plan(plan, plan, promises, epsilons)
-
-
-@comparison_of.register(LinearAnswer)
-def _(answer: LinearAnswer) -> BaselineComparison | None:
-    return answer.comparison
+question_compared.register(Linear, compared_plan)
 
 
 @summary.register(LinearAnswer)
@@ -520,7 +500,7 @@ def _(answer: LinearAnswer, users: int) -> LinearAnswer:
 @details.register(LinearAnswer)
 def linear_details(answer: LinearAnswer) -> Json:
     """What is a linear answer's own in plain data."""
-    beside, moved = comparison_of(answer), answer.moved
+    beside, moved = answer.comparison, answer.moved
     return {
         "outputs": answer.query.dimension,
         "noise": answer.noise.name,
@@ -555,10 +535,8 @@ def linear_lines(answer: LinearAnswer) -> list[str]:
 @other_lines.register(LinearAnswer)
 def _(answer: LinearAnswer) -> list[str]:
     """The noises that lose."""
-    beside, moved = comparison_of(answer), answer.moved
-    lost = ", ".join(f"{other.name} ± {at_most(other.error + moved)}" for other in answer.others)
-    lines = [] if beside is None else [f"Against   {beside.line}"]
-    return [*lines, *([f"Others    {lost}"] if lost else [])]
+    lost = ", ".join(f"{other.name} ± {at_most(other.error + answer.moved)}" for other in answer.others)
+    return [*against(answer), *([f"Others    {lost}"] if lost else [])]
 
 
 @own_notes.register(LinearAnswer)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from barrow.mechanisms.additive import CalibratedNoise, StatedNoise
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.questions.question import digits_of
-from barrow.questions.statement import AnswerFacts, Statement, not_whole
+from barrow.questions.statement import AnswerFacts, ReadFrom, Statement, not_whole
 
 if TYPE_CHECKING:
     from barrow.questions.answer import Answer
@@ -99,3 +99,13 @@ def people_words(plan: Answer, most: float, guess: float) -> str:
     people = math.ceil(plan.terms.users * (2.0 * most / guess) ** 2) if guess > 0.0 else 0
     looser = near(2.0 * most / guess, digits=2) if guess > 0.0 else ""
     return f"About {people:,} people, or promises {looser} times looser, would make it half of that." if people else ""
+
+
+def shares_counted(statement: Statement, read_from: ReadFrom) -> str:
+    """What the noise of a histogram was added to."""
+    if not read_from.unbiased_outputs:
+        return f"Every person counts once: each of {statement.people:,} people reported on one of their items."
+    return (
+        f"Every person counts once: the shares of {read_from.unbiased_outputs}, over {statement.people:,} people, as "
+        "exact fractions."
+    )

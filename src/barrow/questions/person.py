@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import numpy as np
 from msgspec import structs
 
-from barrow import planning
 from barrow.engines import Counts, ItemSums, PeopleCounts
-from barrow.errors import DataError, ParameterError
+from barrow.errors import DataError
 from barrow.noise import Center
 from barrow.numerics import Exact
 from barrow.numerics.exact import at_most
-from barrow.planning.candidates import Candidate, preferred, user_level_within
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.promises import Model
 from barrow.promises.periods import Window
 from barrow.queries import PersonQuery, Query, person
 from barrow.questions.answer import Sample
 from barrow.questions.cache import cached_query
-from barrow.questions.channels import NoiseChannel
-from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, user_level_of, value_lines
+from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, value_lines
 from barrow.questions.parted import mean_of_people
 from barrow.questions.plan_text import own_notes
 from barrow.questions.question import VALUES, Traits
@@ -63,6 +59,11 @@ class Person(Linear):
 
     kind: ClassVar[str] = "person"
     traits: ClassVar[Traits] = replace(VALUES, whole_people=True)
+    missing: ClassVar[tuple[str, ...]] = ("default item", "no records")
+    curated: ClassVar[tuple[str, str] | None] = (
+        "Questions of kind 'person'",
+        "model = 'central', or a linear question such as region or distance for reports",
+    )
     function: str
     region: Mapping[str, object] | Sequence[object] | str | None = None
     above: Exact | None = None
@@ -76,11 +77,6 @@ class Person(Linear):
         if self.function == "share":  # shares of people are said in per cent
             object.__setattr__(self, "traits", replace(self.traits, of_shares=True))
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Whoever has no records holds the default item, or counts in the middle of the range."""
-        return ("default item", "no records")
-
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
         return person(
@@ -92,27 +88,8 @@ class Person(Linear):
         """The most accurate noise that keeps the terms; it reads no data."""
         self._check(terms)
         query = cached_query(self, terms.space)
-        if not isinstance(query, PersonQuery):
-            raise _central_only()
-        result = planning.errors_within(query, terms, self.noise)
-        baselines: list[Candidate] = []
-        if self.noise == "auto" or self.definition == "user_level":
-            baselines = user_level_within(terms, user_level_of(query, terms), self.definition)
-        best = preferred(result, baselines, self.definition, query.snapping_upper if query.snapping_counted else 0.0)
-        others = tuple(candidate for candidate in result if candidate is not best)
-        return PersonAnswer(
-            self, terms, query, best, others, own=tuple(result), baselines=tuple(baselines), of_person=query
-        )
-
-    def _check(self, terms: Terms) -> None:
-        """Refuse terms under which nobody has a person's whole data."""
-        super()._check(terms)
-        if terms.model is not Model.CENTRAL:
-            raise _central_only()
-
-    def channel(self, terms: Terms) -> NoiseChannel:
-        """Reports of whole people are not planned."""
-        raise _central_only()
+        best, own, baselines = self._ranked(query, terms)
+        return PersonAnswer(self, terms, best, cast("PersonQuery", query), own=own, baselines=baselines)
 
     @classmethod
     def _counted(cls, statement: Statement) -> str:
@@ -132,8 +109,7 @@ class Person(Linear):
 class PersonAnswer(LinearAnswer):
     """What a release about whole people would give."""
 
-    of_person: PersonQuery = field(kw_only=True)
-    """The question on the space, as a function of a person."""
+    query: PersonQuery
 
     def statistics(self, counts: Counts | ItemSums) -> Center:
         """The exact mean over people, from each person's items (private)."""
@@ -145,7 +121,7 @@ class PersonAnswer(LinearAnswer):
         for counts, weight in parts:
             if not isinstance(counts, PeopleCounts):
                 raise DataError("The records were not read person by person.", fix="read them with engine.people")
-            means.append((self.of_person.exact_means(counts.profiles, self.terms.users), weight))
+            means.append((self.query.exact_means(counts.profiles, self.terms.users), weight))
         floats = np.sum([[about * float(weight) for about, _, _ in each] for each, weight in means], axis=0)
 
         def entry(i: int) -> Fraction:
@@ -157,14 +133,6 @@ class PersonAnswer(LinearAnswer):
     def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
         return structs.replace(super().facts(), shares=self.question.traits.of_shares)
-
-
-def _central_only() -> ParameterError:
-    return ParameterError(
-        "Questions of kind 'person' need the central model, in which a curator holds the data.",
-        allowed="model = 'central'",
-        fix="model = 'central', or a linear question such as region or distance for reports",
-    )
 
 
 @mean_of_people.register(PersonAnswer)

@@ -18,15 +18,14 @@ from barrow.mechanisms import EdgeNoise
 from barrow.mechanisms.edge_histogram import spacings
 from barrow.numerics import Exact, exact, exact_text
 from barrow.numerics.exact import near
-from barrow.planning import Comparison
 from barrow.planning.after import OwnError
 from barrow.planning.candidates import Candidate, best_first, checked_definition, preferred
 from barrow.planning.histograms import noise_within
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.promises import Model, Promise
+from barrow.promises import Model
 from barrow.questions.answer import Sample, Tables, number
-from barrow.questions.comparing import Given, compared_plan, question_compared
+from barrow.questions.comparing import compared_plan, question_compared
 from barrow.questions.distribution import (
     QuantileReader,
     check_line,
@@ -36,10 +35,9 @@ from barrow.questions.distribution import (
 )
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.grouped_quantiles import GroupedQuantilesAnswer, plan_group_quantiles
-from barrow.questions.hidden_words import hidden_counted, hidden_noise_steps, hidden_released
-from barrow.questions.histogram import Histogram, shares_counted
+from barrow.questions.histogram import Histogram
 from barrow.questions.histogram_answer import HistogramAnswer, noise_details, value_facts
-from barrow.questions.noise_words import noise_sentence
+from barrow.questions.noise_words import noise_sentence, shares_counted
 from barrow.questions.plan_text import answer_lines, details, own_notes
 from barrow.questions.question import Question, Traits, host_of
 from barrow.questions.releasing import error_after, summary
@@ -73,6 +71,7 @@ class Quantile(Question):
 
     kind: ClassVar[str] = "quantile"
     traits: ClassVar[Traits] = Traits("half the width of the widest 95 % interval", alike=False, within_groups=True)
+    missing: ClassVar[tuple[str, ...]] = ("no records", "default item")
     of: Exact | Sequence[Exact] = "0.5"
     noise: str = "auto"
     definition: str = "auto"
@@ -86,11 +85,6 @@ class Quantile(Question):
     def shares(self) -> tuple[Fraction, ...]:
         """The shares, exact."""
         return quantile_shares(self.of)
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """An item of their own."""
-        return ("no records", "default item")
 
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
@@ -122,8 +116,6 @@ class Quantile(Question):
     @classmethod
     def released(cls, statement: Statement) -> str:
         """What was released, and that it comes with intervals."""
-        if statement.answer.hidden_groups is not None:
-            return hidden_released(statement)
         once = "with records counting once" if statement.answer.holders else "counting once"
         return (
             f"We released {statement.released}, computed from {statement.people:,} people, each person {once}. Each "
@@ -134,15 +126,11 @@ class Quantile(Question):
     @classmethod
     def _counted(cls, statement: Statement) -> str:
         """What the noise was added to."""
-        if statement.answer.hidden_groups is not None:
-            return hidden_counted(statement)
         return shares_counted(statement, needed(statement.answer.read_from))
 
     @classmethod
     def _noise_steps(cls, statement: Statement) -> list[str]:
         """How the noise was drawn, and what was made of it."""
-        if statement.answer.hidden_groups is not None:
-            return hidden_noise_steps(statement)
         result = needed(statement.answer.read_from)
         return [
             noise_sentence(statement.answer),
@@ -243,13 +231,7 @@ def _(question: Quantile, others: Sequence[Question]) -> Question:
     return next(hosts, question)
 
 
-@question_compared.register(Quantile)
-def _(
-    question: Quantile, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
-) -> Comparison:
-    """By what the plan itself is chosen by, so that both say the same numbers."""
-    plan = question.plan(terms)
-    return compared_plan(plan, plan, promises, epsilons)
+question_compared.register(Quantile, compared_plan)
 
 
 @estimate.register(QuantileAnswer)

@@ -84,6 +84,8 @@ class Question(ABC):
 
     kind: ClassVar[str] = ""
     traits: ClassVar[Traits] = Traits()
+    missing: ClassVar[tuple[str, ...]] = ("default item",)
+    """What people without records may hold when it is asked; the first where the study does not say."""
 
     name: str = ""
     fraction: Fraction | None = None
@@ -115,11 +117,6 @@ class Question(ABC):
     def label(self) -> str:
         """Its name, or its kind where it has none."""
         return self.name or self.kind
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """What people without records may hold when it is asked; the first where the study does not say."""
-        return ("default item",)
 
     def fits(self, space: Space) -> None:  # noqa: B027 (most fit every space)
         """Refuse, within a second, a space on which it has no answer."""

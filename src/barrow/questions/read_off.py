@@ -21,8 +21,9 @@ from barrow.planning.candidates import (
     user_level_within,
 )
 from barrow.planning.terms import Terms
-from barrow.promises import Model, Promise
+from barrow.promises import Promise
 from barrow.queries.holders import Holders, holders
+from barrow.questions.comparing import against
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.linear import Linear, LinearAnswer, user_level_of
 from barrow.questions.noise_words import noise_sentence
@@ -30,14 +31,14 @@ from barrow.questions.plan_text import other_lines
 from barrow.questions.question import VALUES, Traits
 from barrow.questions.statement import Statement
 
+READ_FROM_HISTOGRAM = "histogram, which people can report themselves, and from which they can be read off"
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReadOff(Linear):
     """A linear question for a curator, whose values are turned into something else with intervals of its own."""
 
     traits: ClassVar[Traits] = replace(VALUES, alike=False)
-    plural: ClassVar[str] = ""
-    """What it asks for, in the plural, as refusals name it."""
     intervals: ClassVar[str] = ""
     """What the intervals hold, as a sentence."""
     decoding: ClassVar[str] = ""
@@ -82,15 +83,6 @@ class ReadOff(Linear):
             own, baseline = baseline, own
         return replace(own, question=replace(own.question, definition=definition), beside=baseline)
 
-    def _check(self, terms: Terms) -> None:
-        if terms.model is not Model.CENTRAL:
-            raise ParameterError(
-                f"{self.plural} need the central model, in which a curator holds the data.",
-                allowed="model 'central'",
-                fix="histogram, which people can report themselves, and from which they can be read off",
-            )
-        super()._check(terms)
-
     def _alone(self, terms: Terms) -> ReadOffAnswer:
         """The plan by the definition that is asked for."""
         self._check(terms)
@@ -110,13 +102,13 @@ class ReadOff(Linear):
                 result = user_level_within(terms, user_level_of(pair.query, terms), self.definition)
             else:
                 result = planning.errors_within(pair.query, terms, self.noise)
-            built.append(self._best(LinearAnswer(self, terms, pair.query, result[0], ()), result, pair))
+            built.append(self._best(LinearAnswer(self, terms, result[0], pair.query), result, pair))
         return min(built, key=lambda each: float(each.error))
 
     def _best(self, built: LinearAnswer, results: Sequence[Candidate], pair: Holders | None) -> ReadOffAnswer:
         """The noise by which what is read off has the least error, which need not be that of the values."""
         plan = self._read_off(built, pair)
-        tried = [replace(plan, chosen=one, others=tuple(c for c in results if c is not one)) for one in results]
+        tried = [replace(plan, chosen=one, tried=tuple(results)) for one in results]
         return min(tried, key=lambda each: float(each.error))
 
 
@@ -126,17 +118,24 @@ class ReadOffAnswer(LinearAnswer):
 
     Args:
         pair: Where some people hold no records: the sums over those who do, and their share.
+        tried: The noises among which it was chosen.
         beside: The plan by the other definition, EMD-DP or user-level DP.
     """
 
     question: ReadOff
     pair: Holders | None = None
+    tried: tuple[Candidate, ...] = field(default=(), kw_only=True)
     beside: ReadOffAnswer | None = field(default=None, kw_only=True)
 
     @property
     @abstractmethod
     def what(self) -> str:
         """What is read off, e.g. ``the median``."""
+
+    @property
+    def others(self) -> tuple[Candidate, ...]:
+        """The other noises, of the same definition."""
+        return tuple(one for one in self.tried if one is not self.chosen)
 
     @property
     def description(self) -> str:
@@ -189,4 +188,4 @@ def _(answer: ReadOffAnswer) -> ErrorEstimate:
 @other_lines.register(ReadOffAnswer)
 def _(answer: ReadOffAnswer) -> list[str]:
     """The other definition; errors of other noises are not about what is read off."""
-    return [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
+    return against(answer)

@@ -21,7 +21,7 @@ from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
 from barrow.questions.answer import Answer, Sample, Statistics, Tables, center_of
-from barrow.questions.comparing import by_user_level
+from barrow.questions.comparing import against, by_user_level
 from barrow.questions.linear import (
     Linear,
     LinearAnswer,
@@ -170,8 +170,7 @@ def _(answer: StrategyAnswer) -> Json:
 def _(answer: StrategyAnswer) -> list[str]:
     """The strategies that lose, and user-level DP beside them."""
     lost = ", ".join(f"{other.words} ± {at_most(other.error + answer.moved)}" for other in answer.others)
-    lines = [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
-    return [*lines, *([f"Others    {lost}"] if lost else [])]
+    return [*against(answer), *([f"Others    {lost}"] if lost else [])]
 
 
 @answer_lines.register(StrategyAnswer)
@@ -191,6 +190,5 @@ def with_shaped(answer: LinearAnswer) -> LinearAnswer:
     best = or_shaped(answer)
     if best is None:
         return answer
-    rest = (answer.chosen, *answer.others)
-    own = (best, *answer.own)
-    return StrategyAnswer(answer.question, answer.terms, answer.query, best, rest, own=own, baselines=answer.baselines)
+    own, terms = (best, *answer.own), answer.terms
+    return StrategyAnswer(answer.question, terms, best, answer.query, own=own, baselines=answer.baselines)

@@ -17,7 +17,7 @@ from barrow.queries.holders import Holders
 from barrow.questions.answer import Rows, Sample, Tables, number, share_row, value_words
 from barrow.questions.linear import LinearAnswer, unproved_constant
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.read_off import ReadOff, ReadOffAnswer
+from barrow.questions.read_off import READ_FROM_HISTOGRAM, ReadOff, ReadOffAnswer
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
@@ -34,7 +34,7 @@ class Spread(ReadOff):
     """
 
     kind: ClassVar[str] = "spread"
-    plural: ClassVar[str] = "Standard deviations"
+    curated: ClassVar[tuple[str, str] | None] = ("Standard deviations", READ_FROM_HISTOGRAM)
     intervals: ClassVar[str] = (
         "Both come with intervals that contain the true values simultaneously with probability 95 %, snapping included."
     )
@@ -58,7 +58,7 @@ class Spread(ReadOff):
         return function(space, np.stack([t, t * t], axis=1), names=["mean", "mean square"], description=words)
 
     def _read_off(self, built: LinearAnswer, pair: Holders | None) -> ReadOffAnswer:
-        return SpreadAnswer(self, built.terms, built.query, built.chosen, built.others, pair)
+        return SpreadAnswer(self, built.terms, built.chosen, built.query, pair)
 
 
 def _middle_and_half(line: Space) -> tuple[float, float]:

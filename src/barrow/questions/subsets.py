@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 
@@ -25,19 +26,16 @@ from barrow.planning import (
     released_user_level,
     useless,
 )
-from barrow.planning.candidates import BaselineComparison, baseline_comparison
 from barrow.planning.histograms import error_most
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.promises import Guarantee
-from barrow.questions.answer import Answer, Sample, Statistics, Tables, labelled, number
+from barrow.questions.answer import Sample, Statistics, Tables, labelled, number
 from barrow.questions.channels import LocalChannel
 from barrow.questions.collecting import Collected, Integers, ReportSums, collected, for_people
-from barrow.questions.comparing import comparison_of
+from barrow.questions.comparing import RankedAnswer, against
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.noise_words import people_words
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
-from barrow.questions.question import Question
 from barrow.questions.releasing import parameters, simulated, summary
 from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, NoiseFacts
 from barrow.spaces.space import Floats, Ids
@@ -104,55 +102,21 @@ class SetsChannel(LocalChannel):
         return Sets(self.built)
 
 
-def plan_sets(
-    question: Question,
-    target: HistogramTarget,
-    best: Candidate,
-    own: Sequence[Candidate],
-    baselines: Sequence[Candidate],
-) -> SubsetsAnswer:
-    """Sets that people report themselves, beside the best of EMD-DP."""
-    against = baseline_comparison(
-        target.terms,
-        best,
-        own,
-        baselines,
-        emd=lambda terms: histogram_candidates(replace(target, terms=terms))[0],
-        user_level=lambda epsilon: released_user_level(target, epsilon),
-    )
-    return SubsetsAnswer(question, target.terms, best, target, tuple(own), comparison=against)
-
-
 @dataclass(frozen=True, eq=False)
-class SubsetsAnswer(Answer):
+class SubsetsAnswer(RankedAnswer):
     """What a histogram of reported sets would be like.
 
     Args:
-        question: What is asked.
-        terms: What the study grants.
-        chosen: The mechanism.
         target: What was wanted.
-        own: The candidates of EMD-DP, best first.
-        comparison: What is released beside the best of EMD-DP.
     """
 
-    question: Question
-    terms: Terms
-    chosen: Candidate
     target: HistogramTarget
-    own: tuple[Candidate, ...] = ()
-    comparison: BaselineComparison | None = field(default=None, kw_only=True)
 
     @property
     def mechanism(self) -> LocalSubsets:
         """How each person's set is drawn."""
         mechanism: LocalSubsets = self.chosen.mechanism
         return mechanism
-
-    @property
-    def guarantee(self) -> Guarantee:  # type: ignore[override]
-        """What each person is promised."""
-        return self.chosen.guarantee
 
     @property
     def description(self) -> str:
@@ -173,6 +137,14 @@ class SubsetsAnswer(Answer):
     def uniform_guess(self) -> float:
         """What a guess without any data errs by."""
         return self.target.uniform_guess
+
+    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
+        """The candidates of EMD-DP that keep other terms."""
+        return histogram_candidates(replace(self.target, terms=terms))[0]
+
+    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon."""
+        return released_user_level(self.target, epsilon)
 
     def statistics(self, counts: Counts | ItemSums) -> Statistics:
         """Refused: people report themselves."""
@@ -266,11 +238,6 @@ def _(answer: SubsetsAnswer) -> ErrorEstimate:
     return ErrorEstimate(answer.error, guess=answer.uniform_guess)
 
 
-@comparison_of.register(SubsetsAnswer)
-def _(answer: SubsetsAnswer) -> BaselineComparison | None:
-    return answer.comparison
-
-
 @details.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer) -> Json:
     chosen = answer.chosen
@@ -307,6 +274,5 @@ def _(answer: SubsetsAnswer) -> list[str]:
 @other_lines.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer) -> list[str]:
     """The other definition, and the mechanisms that lose."""
-    lines = [] if answer.comparison is None else [f"Against   {answer.comparison.line}"]
     lost = [f"{name} ({why})" for name, why in reasons([answer.chosen, *answer.own]).items()]
-    return [*lines, *([f"Others    {', '.join(lost)}"] if lost else [])]
+    return [*against(answer), *([f"Others    {', '.join(lost)}"] if lost else [])]

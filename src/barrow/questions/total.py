@@ -7,17 +7,13 @@ from typing import ClassVar
 
 from msgspec import structs
 
-from barrow import planning
 from barrow.errors import ParameterError
 from barrow.numerics.exact import at_most, near
-from barrow.planning.candidates import Candidate, preferred, user_level_within
 from barrow.planning.terms import Terms
-from barrow.promises import Model
 from barrow.queries import Query, mean
 from barrow.questions.answer import Sample, Tables, number
 from barrow.questions.cache import cached_query
-from barrow.questions.channels import NoiseChannel
-from barrow.questions.linear import Linear, LinearAnswer, linear_lines, user_level_of
+from barrow.questions.linear import Linear, LinearAnswer, linear_lines
 from barrow.questions.plan_text import answer_lines
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
@@ -37,11 +33,8 @@ class Total(Linear):
     """
 
     kind: ClassVar[str] = "total"
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Whoever has no records adds nothing."""
-        return ("default item",)
+    missing: ClassVar[tuple[str, ...]] = ("default item",)
+    curated: ClassVar[tuple[str, str] | None] = ("Totals", "model = 'central', or the question mean for reports")
 
     def query(self, space: Space) -> Query:
         """The mean of the numbers."""
@@ -51,18 +44,11 @@ class Total(Linear):
         """The most accurate noise that keeps the terms; it reads no data."""
         self._check(terms)
         query = cached_query(self, terms.space)
-        result = planning.errors_within(query, terms, self.noise)
-        baselines: list[Candidate] = []
-        if self.noise == "auto" or self.definition == "user_level":
-            baselines = user_level_within(terms, user_level_of(query, terms), self.definition)
-        best = preferred(result, baselines, self.definition, query.snapping_upper)
-        others = tuple(candidate for candidate in result if candidate is not best)
-        return TotalAnswer(self, terms, query, best, others, own=tuple(result), baselines=tuple(baselines))
+        best, own, baselines = self._ranked(query, terms)
+        return TotalAnswer(self, terms, best, query, own=own, baselines=baselines)
 
     def _check(self, terms: Terms) -> None:
         super()._check(terms)
-        if terms.model is not Model.CENTRAL:
-            raise _central_only()
         if terms.number is None:
             raise ParameterError(
                 "A total of records counts a person as often as they have records, so one person could change it by "
@@ -70,18 +56,6 @@ class Total(Linear):
                 allowed="one number a person, cut to a public line",
                 fix='[data] per_person = "count", or "sum(column)", with a line such as 0 to 50 visits as the space',
             )
-
-    def channel(self, terms: Terms) -> NoiseChannel:
-        """Reports of totals are not planned."""
-        raise _central_only()
-
-
-def _central_only() -> ParameterError:
-    return ParameterError(
-        "Totals need the central model, in which a curator holds the data.",
-        allowed="model = 'central'",
-        fix="model = 'central', or the question mean for reports",
-    )
 
 
 @dataclass(frozen=True, eq=False)

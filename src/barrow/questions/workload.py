@@ -9,10 +9,8 @@ from typing import ClassVar
 
 from barrow.errors import ParameterError
 from barrow.planning.terms import Terms
-from barrow.promises import Model
 from barrow.queries import Query, workload
 from barrow.questions.cache import cached_query
-from barrow.questions.channels import NoiseChannel
 from barrow.questions.linear import Linear
 from barrow.questions.question import SHARES, Question, asked_of, to_question
 from barrow.questions.shaped import StrategyAnswer, shaped
@@ -37,6 +35,8 @@ class Workload(Linear):
     """
 
     kind: ClassVar[str] = "workload"
+    missing: ClassVar[tuple[str, ...]] = ("default item",)
+    curated: ClassVar[tuple[str, str] | None] = ("Questions of kind 'workload'", "ask the questions one by one")
     parts: Sequence[Question | str | Mapping[str, object] | type[Question]]
 
     def __post_init__(self) -> None:
@@ -66,11 +66,6 @@ class Workload(Linear):
         requests = [to_question(part) for part in self.parts]
         return tuple(part for part in requests if isinstance(part, Linear))
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """Whoever has no records holds the default item."""
-        return ("default item",)
-
     def query(self, space: Space) -> Query:
         """All parts side by side on ``space``."""
         parts = [part.query(space) for part in self.questions]
@@ -88,24 +83,7 @@ class Workload(Linear):
         self._check(terms)
         query = cached_query(self, terms.space)
         result = shaped(query, terms, self.noise)
-        return StrategyAnswer(self, terms, query, result[0], tuple(result[1:]), own=tuple(result))
-
-    def _check(self, terms: Terms) -> None:
-        """Refuse terms under which nobody has the mean over people."""
-        super()._check(terms)
-        if terms.model is not Model.CENTRAL:
-            raise self._central_only()
-
-    def channel(self, terms: Terms) -> NoiseChannel:
-        """Reports of workloads are not planned."""
-        raise self._central_only()
-
-    def _central_only(self) -> ParameterError:
-        return ParameterError(
-            "Questions of kind 'workload' need the central model, in which a curator holds the data.",
-            allowed="model = 'central'",
-            fix="ask the questions one by one",
-        )
+        return StrategyAnswer(self, terms, result[0], query, own=tuple(result))
 
 
 def _check_part(part: Question) -> None:

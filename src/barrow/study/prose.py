@@ -7,6 +7,7 @@ import textwrap
 from barrow.numerics.exact import at_most, near
 from barrow.promises import Model, percent_up
 from barrow.questions import Mean, Question, question_kinds
+from barrow.questions.hidden_words import hidden_released, hidden_steps
 from barrow.questions.statement import Statement, needed
 from barrow.study.claim import OUTSIDE_WORDS, claim_lines
 
@@ -21,6 +22,12 @@ _COLLECTED = {
 def kind_of(statement: Statement) -> type[Question]:
     """The kind of question that a statement answers."""
     return question_kinds().get(statement.kind, Mean)
+
+
+def released_words(statement: Statement) -> str:
+    """What was released, and how accurate it is, in a sentence or two."""
+    hidden = statement.answer.hidden_groups is not None
+    return hidden_released(statement) if hidden else kind_of(statement).released(statement)
 
 
 def statement_text(statement: Statement) -> str:
@@ -44,7 +51,7 @@ def statement_lines(statement: Statement) -> list[str]:
     '- if everything had been different, at most 100 % (ε = 8.34).'
     """
     lines = [
-        kind_of(statement).released(statement),
+        released_words(statement),
         "Anyone who sees it, and knows everybody else's data, can gain at most this much certainty about one person:",
     ]
     for row in statement.protected:
@@ -183,7 +190,8 @@ def explain(statement: Statement) -> str:
     """
     note = "" if statement.outside == "error" else f" ({OUTSIDE_WORDS[statement.outside]})"
     entry, reports = statement.ledger, bool(statement.conditions)
-    counted, *noise = kind_of(statement).steps(statement)
+    hidden = statement.answer.hidden_groups is not None
+    counted, *noise = hidden_steps(statement) if hidden else kind_of(statement).steps(statement)
     steps = [
         *(
             [needed(_COLLECTED.get(statement.model))]

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import Unpack
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT, at_most, between, near
+from barrow.numerics.exact import at_most, between, near
 from barrow.render.figures.data import BarData, ColumnData
 from barrow.render.figures.figure import Figure, build_figure
-from barrow.render.figures.readings import Numbers, Readings, checked_labels, finite
+from barrow.render.figures.readings import Beside, Numbers, Readings, checked_labels, finite
 from barrow.render.figures.svg import (
     AxisScale,
     bottom_axis,
@@ -34,10 +35,6 @@ def bars(
     labels: Sequence[object],
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     title: str = "Values by label",
     most: int = MOST_BARS,
     labels_share: float = 0.36,
@@ -45,16 +42,13 @@ def bars(
     alike: bool = True,
     truth: Numbers | None = None,
     scale: Readings | None = None,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """One bar for each label, in the order given; only the ``most`` largest where there are more, and then it says so.
 
     Args:
         labels: What each bar is; any text.
         values: How long it is.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: bars not above it are hatched.
-        unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         most: How many bars are drawn.
         labels_share: How much of the width labels may take.
@@ -62,11 +56,12 @@ def bars(
         alike: Whether values are of one kind, so that the largest is a finding; if not, each of them is said.
         truth: What the values would be without noise, where that is public; marked on each bar.
         scale: The readings of all pictures that share this one's scale.
+        beside: Intervals, noise and unit, see :class:`Beside`; bars not above the noise are hatched.
 
     >>> print(bars(["tea", "coffee"], [0.2, 0.7], low=[0.1, 0.6], high=[0.3, 0.8], title="Drinks"))
     Drinks. The largest value is coffee: 70 %, with 95 % certainty 60 % to 80 %.
     """
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     names = checked_labels(labels, len(readings))
     true = None if truth is None else finite(truth, "truth").ravel()
     sentence, note = largest_text(readings, names) if alike else each_text(readings, names), ""
@@ -83,7 +78,7 @@ def bars(
     ends = readings if scale is None else scale
     x = AxisScale(min(0.0, ends.bottom), max(ends.top, 1e-300), room, width - side - 6)
     zero = x(0.0)
-    body = [_grid(x, top, bottom, unit)]
+    body = [_grid(x, top, bottom, readings.unit)]
     for i, name in enumerate(names):
         y = top + row * i
         label = element("text", text=shortened(name, room - 10), x=room - 8, y=y + 16, class_="end")
@@ -154,10 +149,6 @@ def histogram(
     edges: Numbers,
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     axis: str = "",
     what: str = "share of people's records",
     labels: Sequence[object] | None = None,
@@ -166,16 +157,13 @@ def histogram(
     height: int = 320,
     truth: Numbers | None = None,
     scale: Readings | None = None,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """A histogram along a line; where bins are many, each column shows the largest of its bins, and says so.
 
     Args:
         edges: Where the bins begin and end: one more than there are values, rising.
         values: The share of each bin.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: bins not above it are hatched.
-        unit: "%" for shares, else the unit of the values.
         axis: The unit of the edges.
         what: What the values are.
         labels: What bins are called; by default their ends.
@@ -184,11 +172,12 @@ def histogram(
         height: In pixels.
         truth: What the values would be without noise, where that is public; drawn as an outline.
         scale: The readings of all pictures that share this one's scale.
+        beside: Intervals, noise and unit, see :class:`Beside`; bins not above the noise are hatched.
 
     >>> print(histogram([0, 10, 20], [0.25, 0.75], axis="years", title="Ages"))
     Ages. The largest value is 10 to 20 years: 75 %.
     """
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     ends = finite(edges, "edges").ravel()
     if len(ends) != len(readings) + 1 or not (np.diff(ends) > 0).all():
         raise ParameterError(
@@ -208,13 +197,13 @@ def histogram(
     top, bottom = 34.0, height - 50.0
     all_ends = readings if scale is None else scale
     y = AxisScale(all_ends.bottom, max(all_ends.top, 1e-300) * 1.04, bottom, top)
-    left, right = ticks_width(y, lambda t: near(t, unit)), width - 14.0
+    left, right = ticks_width(y, lambda t: near(t, readings.unit)), width - 14.0
     x = AxisScale(float(ends[0]), float(ends[-1]), left, right, axis)
     columns = _columns(readings, ends, x)
     many = f"Each column shows the largest of its bins: there are {len(readings):,}."
     note = many if len(columns) < len(readings) else ""
     text += note and f" {note}"
-    body = [left_axis(y, left, clean(what), lambda t: near(t, unit), right=right)]
+    body = [left_axis(y, left, clean(what), lambda t: near(t, readings.unit), right=right)]
     gap = 1.2 if (right - left) / len(columns) > 5 else 0.0
     whiskers: list[str] = []
     for i, a, b in columns:

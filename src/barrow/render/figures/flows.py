@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT
 from barrow.numerics.places import Places
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.geography import PlaceNames, landmarks
@@ -16,7 +16,7 @@ from barrow.render.figures.map import land_and_frame, scale_bar
 from barrow.render.figures.outline import Outline, bundled_ground, own_ground
 from barrow.render.figures.places import Ids, turned
 from barrow.render.figures.projection import MapProjection, checked_box
-from barrow.render.figures.readings import Numbers, Readings
+from barrow.render.figures.readings import Beside, Numbers, Readings
 from barrow.render.figures.svg import element, mark, number
 
 MOST_FLOWS = 40
@@ -30,16 +30,13 @@ def flows_figure(
     ends: Places,
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     box: Sequence[float] | None = None,
     outline: Outline | None = None,
     title: str = "Flows",
     most: int = MOST_FLOWS,
     width: int = 720,
     most_height: int = 520,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """Arrows from places to places, the wider the larger; only the ``most`` largest that stand out from the noise.
 
@@ -47,23 +44,20 @@ def flows_figure(
         starts: Where flows begin.
         ends: Where they end.
         values: One for each start and end, all ends of the first start first.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: flows not above it are not drawn.
-        unit: "%" for shares, else the unit of the values.
         box: South, west, north, east; by default what holds all places.
         outline: GeoJSON to draw instead of the bundled coasts and borders.
         title: What the figure is.
         most: How many flows are drawn.
         width: In pixels.
         most_height: The greatest height of the map in pixels.
+        beside: Intervals, noise and unit, see :class:`Beside`; flows not above the noise are not drawn.
 
     >>> towns = Places.points([48.86, 52.52], [2.35, 13.4])
     >>> print(flows_figure(towns, towns, [0.4, 0.1, 0.2, 0.3], noise=0.15, title="Trips"))
     Trips. 3 of 4 flows stand out from the noise. The largest: within Paris: 40 %; within Berlin: 30 %; Berlin to Paris:
     20 %.
     """
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     if len(readings) != len(starts) * len(ends):
         raise ParameterError(
             f"There are {len(readings)} values for {len(starts)} starts and {len(ends)} ends.",

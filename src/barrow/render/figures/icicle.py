@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Unpack
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT, between, near
+from barrow.numerics.exact import between, near
 from barrow.render.figures.bars import largest_text
 from barrow.render.figures.figure import Figure, build_figure
-from barrow.render.figures.readings import Numbers, Readings
+from barrow.render.figures.readings import Beside, Numbers, Readings
 from barrow.render.figures.svg import element, hatched, isolated, mark, shortened, text_width
 
 _LOWEST = 3.0
@@ -35,13 +35,10 @@ def icicle(
     paths: Sequence[str | Sequence[object]],
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     title: str = "Histogram on a tree",
     width: int = 720,
     scale: Readings | None = None,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """The tree from the left; nodes too low to be seen are drawn together, and it says how many they are.
 
@@ -49,18 +46,15 @@ def icicle(
         paths: Each node's way from the top: "food/cafe", or a list of names. Inner nodes may be left out: they are then
             as high as their children.
         values: The share of each node.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: nodes not above it are hatched.
-        unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         width: In pixels.
         scale: Taken and not needed: shares of a whole have one scale.
+        beside: Intervals, noise and unit, see :class:`Beside`; nodes not above the noise are hatched.
 
     >>> print(icicle(["food", "food/cafe", "work"], [0.6, 0.6, 0.4], title="Where"))
     Where. The largest value is food: 60 %.
     """
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     if len(paths) != len(readings):
         raise ParameterError(
             f"There are {len(paths)} paths for {len(readings)} values.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ from barrow.render.figures.places import Ids, disc_radius, shapes_of, turned
 from barrow.render.figures.projection import Box, MapProjection, checked_box
 from barrow.render.figures.readings import (
     MOST_CLASSES,
+    Beside,
     Numbers,
     Readings,
     checked_labels,
@@ -52,10 +53,6 @@ def map_figure(
     places: Places,
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     box: Sequence[float] | None = None,
     labels: Sequence[object] | None = None,
     outline: Outline | None = None,
@@ -66,16 +63,13 @@ def map_figure(
     width: int = 720,
     most_height: int = 440,
     scale: Readings | None = None,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """A map in an equal-area projection.
 
     Args:
         places: Points, cells or polygons.
         values: One for each place.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: places not above it are hatched.
-        unit: "%" for shares, else the unit of the values.
         box: South, west, north, east; by default what holds all places.
         labels: Names of the places; the nearest large cities by default.
         outline: GeoJSON to draw instead of the bundled coasts and borders.
@@ -86,13 +80,14 @@ def map_figure(
         width: In pixels.
         most_height: The greatest height of the map in pixels.
         scale: The readings of all maps that share this one's classes of colour.
+        beside: Intervals, noise and unit, see :class:`Beside`; places not above the noise are hatched.
 
     >>> cells = Places.cells([40, 40], [-75, -74], [41, 41], [-74, -73])
     >>> print(map_figure(cells, [0.01, 0.4], noise=0.02, title="Visits"))
     Visits. 1 of 2 places stand out from the noise. The largest values: New York: 40 %. Hatched places cannot be
     distinguished from 0.
     """
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     _check_counts(readings, places, labels)
     shown = readings if regions is None else _together(readings, regions)
     whole = places.bounds() if box is None else checked_box(box)
@@ -120,7 +115,7 @@ def map_figure(
         reach=24,
         other="Nothing here stands out from the noise." if (classes == 0).any() else "",
     )
-    return replace(figure, data=_map_data(places, edges, classes, unit, view))
+    return replace(figure, data=_map_data(places, edges, classes, readings.unit, view))
 
 
 def _map_data(places: Places, edges: Sequence[float], classes: Ids, unit: str, view: Box) -> MapData:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Unpack
 
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT, near
+from barrow.numerics.exact import near
 from barrow.render.figures.bars import MOST_BARS, bars, largest_text
 from barrow.render.figures.data import MatrixData, key_of
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import (
+    Beside,
     Numbers,
     Readings,
     checked_labels,
@@ -32,14 +34,11 @@ def matrix(
     columns: Sequence[object],
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     title: str = "Values by row and column",
     width: int = 720,
     across_first: bool = False,
     scale: Readings | None = None,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """A cell for each pair of row and column, coloured in classes no narrower than a 95 % interval.
 
@@ -47,14 +46,11 @@ def matrix(
         rows: Labels from top to bottom.
         columns: Labels from left to right.
         values: One for each pair, row by row.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: cells not above it are hatched.
-        unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         width: In pixels.
         across_first: Name the column before the row: x before y.
         scale: The readings of all pictures that share this one's classes of colour.
+        beside: Intervals, noise and unit, see :class:`Beside`; cells not above the noise are hatched.
 
     >>> print(matrix(["Mon", "Tue"], ["am", "pm"], [[0.1, 0.2], [0.3, 0.4]], title="When"))
     When. The largest value is Tue, pm: 40 %.
@@ -67,12 +63,12 @@ def matrix(
             fix="values of shape (rows, columns)",
         )
     across, down = checked_labels(columns, len(columns)), checked_labels(rows, len(rows))
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     if len(readings) > MOST_CELLS:
         return _largest(down, across, readings, title, width, across_first)
     names = [_named(row, column, across_first) for row in down for column in across]
     edges = class_edges(readings if scale is None else scale)
-    said_classes = class_names(edges, unit)
+    said_classes = class_names(edges, readings.unit)
     shades = shades_of(said_classes)
     classes = np.asarray(shades)[classes_of(readings, edges)]
     left = min(max(text_width(clean(row)[:200]) for row in down) + 12, 0.3 * width)
@@ -86,7 +82,7 @@ def matrix(
         text = shortened(down[i], left - 10)
         body.append(element("text", text=text, x=left - 8, y=top + (i + 0.5) * tall + 4, class_="end"))
     gap = 1.0 if size > 6 else 0.0
-    shown = [near(v, unit, digits=2) for v in readings.value]
+    shown = [near(v, readings.unit, digits=2) for v in readings.value]
     fits = tall >= 18 and max(text_width(text, 12) for text in shown) + 4 <= size
     for k, name in enumerate(names):
         x, y = left + (k % len(across)) * size, top + (k // len(across)) * tall

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from barrow.numerics.exact import PERCENT
 from barrow.render.figures.bars import largest_text
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import (
+    Beside,
     Numbers,
     Readings,
     checked_labels,
@@ -31,13 +32,10 @@ def network(
     distances: Floats,
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     title: str = "Values on a graph",
     width: int = 720,
     scale: Readings | None = None,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """Nodes and edges of a graph; colour and size of a node say its value.
 
@@ -46,23 +44,20 @@ def network(
         edges: The numbers of the nodes that each edge joins.
         distances: How far apart any two nodes are: the picture puts them about so far apart.
         values: One for each node.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: nodes not above it are hatched.
-        unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         width: In pixels.
         scale: The readings of all pictures that share this one's scale.
+        beside: Intervals, noise and unit, see :class:`Beside`; nodes not above the noise are hatched.
 
     >>> apart = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
     >>> print(network("abc", (np.array([0, 1]), np.array([1, 2])), apart, [0.2, 0.3, 0.5], title="Stops"))
     Stops. The largest value is c: 50 %.
     """
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     names = checked_labels(labels, len(readings))
     x, y, height = _placed(np.asarray(distances, dtype=np.float64), width)
     cuts = class_edges(readings if scale is None else scale)
-    shades = shades_of(class_names(cuts, unit))
+    shades = shades_of(class_names(cuts, readings.unit))
     classes = np.asarray(shades)[classes_of(readings, cuts)]
     top = max(float((readings if scale is None else scale).value.max()), 1e-300)
     most = float(np.clip(0.35 * np.sqrt(width * height / len(names)), 7.0, 20.0))
@@ -80,7 +75,12 @@ def network(
         )
     body += _names(names, x, y, radius, readings, width)
     key, used = legend(
-        class_names(cuts, unit), x=6, y=height + 8, width=width - 6, below=bool((classes == 0).any()), classes=shades
+        class_names(cuts, readings.unit),
+        x=6,
+        y=height + 8,
+        width=width - 6,
+        below=bool((classes == 0).any()),
+        classes=shades,
     )
     return build_figure(
         *body, key, title=title, description=largest_text(readings, names), width=width, height=height + used + 10,

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
+from typing import TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,22 @@ from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near, rounded_to
 from barrow.numerics.places import Numbers, finite
 from barrow.render.figures.svg import Floats, isolated
+
+
+class Beside(TypedDict, total=False):
+    """What goes with the values of a figure.
+
+    Attributes:
+        low: The lower ends of 95 % intervals.
+        high: The upper ends.
+        noise: What the noise alone reaches anywhere with 5 %.
+        unit: "%" for shares, as by default, else the unit of the values.
+    """
+
+    low: Numbers | None
+    high: Numbers | None
+    noise: Numbers | None
+    unit: str
 
 
 @dataclass(frozen=True)
@@ -34,27 +51,20 @@ class Readings:
     from_zero: bool = True
 
     @classmethod
-    def of(
-        cls,
-        values: Numbers,
-        *,
-        low: Numbers | None = None,
-        high: Numbers | None = None,
-        noise: Numbers | None = None,
-        unit: str = PERCENT,
-    ) -> Readings:
+    def of(cls, values: Numbers, **beside: Unpack[Beside]) -> Readings:
         """Numbers checked: finite, of one length, intervals that begin before they end."""
         value = finite(values, "values").ravel()
         if not len(value):
             raise ParameterError("values is empty.", allowed="at least one value", fix="values=[0.1]")
-        if (low is None) != (high is None):
+        if (beside.get("low") is None) != (beside.get("high") is None):
             raise ParameterError("Only one of low and high is given.", allowed="both or none", fix="give both")
-        ends = [_spread(x, name, len(value)) for x, name in ((low, "low"), (high, "high"), (noise, "noise"))]
-        if ends[0] is not None and ends[1] is not None and (ends[0] > ends[1]).any():
+        given = (("low", beside.get("low")), ("high", beside.get("high")), ("noise", beside.get("noise")))
+        low, high, noise = (_spread(numbers, name, len(value)) for name, numbers in given)
+        if low is not None and high is not None and (low > high).any():
             raise ParameterError("An interval ends before it begins.", allowed="low <= high", fix="swap the two")
-        if ends[2] is not None and (ends[2] < 0).any():
+        if noise is not None and (noise < 0).any():
             raise ParameterError("noise is negative.", allowed="0 or more", fix="noise=0.01")
-        return cls(value, ends[0], ends[1], ends[2], unit)
+        return cls(value, low, high, noise, beside.get("unit", PERCENT))
 
     def __len__(self) -> int:
         """How many values there are."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
 import numpy as np
 
-from barrow.numerics.exact import PERCENT, near
+from barrow.numerics.exact import near
 from barrow.render.figures.bars import largest_text
 from barrow.render.figures.figure import Figure, build_figure
-from barrow.render.figures.readings import Numbers, Readings, checked_labels
+from barrow.render.figures.readings import Beside, Numbers, Readings, checked_labels
 from barrow.render.figures.svg import AxisScale, element, hatched, mark, number, shortened, text_width
 
 _MOST = 180
@@ -20,31 +21,25 @@ def ring(
     labels: Sequence[object],
     values: Numbers,
     *,
-    low: Numbers | None = None,
-    high: Numbers | None = None,
-    noise: Numbers | None = None,
-    unit: str = PERCENT,
     title: str = "Histogram on a circle",
     width: int = 480,
     scale: Readings | None = None,
+    **beside: Unpack[Beside],
 ) -> Figure:
     """One wedge for each part of the circle, clockwise from the top; the wedge's area is the value.
 
     Args:
         labels: What each part is.
         values: At least 0 in most cases; what is below 0 is drawn as 0.
-        low: The lower ends of 95 % intervals.
-        high: The upper ends.
-        noise: What the noise alone reaches anywhere with 5 %: wedges not above it are hatched.
-        unit: "%" for shares, else the unit of the values.
         title: What the figure is.
         width: In pixels; the height is the same.
         scale: The readings of all pictures that share this one's scale.
+        beside: Intervals, noise and unit, see :class:`Beside`; wedges not above the noise are hatched.
 
     >>> print(ring(["night", "day"], [0.1, 0.9], title="When"))
     When. The largest value is day: 90 %.
     """
-    readings = Readings.of(values, low=low, high=high, noise=noise, unit=unit)
+    readings = Readings.of(values, **beside)
     names = checked_labels(labels, len(readings))
     text, note = largest_text(readings, names), ""
     if len(readings) > _MOST:
@@ -81,7 +76,7 @@ def ring(
         body.append(mark(wedge, whisker, at=place(r, turn), label=readings.describe(i, name)))
     for tick in rings:
         x, y = place(radius(tick), 0.5 / count if count > 4 else 0.0)
-        body.append(element("text", text=near(tick, unit), x=x, y=y + 4, class_="tick mid halo"))
+        body.append(element("text", text=near(tick, readings.unit), x=x, y=y + 4, class_="tick mid halo"))
     for i in written:
         x, y = place(outer + 12, (i + 0.5) / count)
         side = "mid" if abs(x - middle) < 0.08 * width else "end" if x < middle else "start"
