@@ -10,19 +10,21 @@ from click.testing import CliRunner
 
 import barrow as bw
 from barrow.cli.main import cli
-from barrow.collect import make_card
+from barrow.collect import make_card, read_card
 from barrow.collect.analyser import analyse, analyse_reports, open_batch
 from barrow.collect.batches import read_batch
 from barrow.collect.keys import unb64
 from barrow.collect.sealing import seal
 from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
-from barrow.ledger import Ledger
+from barrow.ledger import Ledger, MissingLedgerError
 from barrow.local import Report
 from barrow.questions.collecting import for_people
 from barrow.spaces.product import columns_of
 from barrow.study import Study
+from barrow.study.proposal import Proposal
 from tests.collect.world import World, admitted, batch_of, item, key, let_in, local_card, shuffle_card
+from tests.ledger.approval_suite import KEYS, QUORUM
 
 PEOPLE = 6
 
@@ -66,6 +68,31 @@ def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     again = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
     assert again.values.tolist() == release.values.tolist()
     assert len(ledger.records()) == len(bw.Ledger.open(tmp_path / "moods.ledger").records())
+
+
+def released_with_approval(run, place, surveys):
+    """What has come is proposed, signed, and released; what comes later, or was not signed, is not."""
+    for number, (name, source) in enumerate(surveys.items()):
+        study = read_card(place / name).survey.study
+        (place / f"governed{number}").mkdir()
+        file = f"governed{number}/g.ledger"
+        governed = Ledger.create(place / file, study, approval=QUORUM)
+        asked = ("analyse", name, *source, "--ledger", file)
+        refused = CliRunner().invoke(cli, ["collect", *asked]).exception
+        assert "--propose proposal" in refused.fix
+        proposal = f"proposal{number}"
+        assert "Nothing was released or spent" in run(*asked, "--propose", proposal)
+        assert "Proposal: nothing was released" in (place / proposal / "proposal.html").read_text()
+        assert "exists" in str(CliRunner().invoke(cli, ["collect", *asked, "--propose", proposal]).exception)
+        read = Proposal.read(place / proposal)
+        for by in ("ana", "cy"):
+            governed.accept(read.approve(by=by, key=KEYS[by]))
+        run(*asked, "--out", f"approved{number}")
+        held = bw.verify(place / f"approved{number}", ledger=governed)
+        assert all(check.holds for check in held)
+        assert "approved by ana, cy" in str(held)
+    none = CliRunner().invoke(cli, ["collect", *asked[:-1], "none.ledger", "--propose", "p"])
+    assert isinstance(none.exception, MissingLedgerError)
 
 
 def some_batch(card, place, count, spoil=0):
@@ -202,6 +229,7 @@ def test_the_command_line(tmp_path, monkeypatch):
     assert (release.statement.people, release.statement.model) == (1, "local")
     assert "own client drew the report" in " ".join(release.text.split())
     assert CliRunner().invoke(cli, ["verify", "local", "--ledger", "apart/l.ledger"]).exit_code == 0
+    released_with_approval(run, tmp_path, {other: ("--store", "reports.db"), name: ("b.batch",)})
     for words, text in (
         (["b.batch", "--ledger", "apart/l.ledger"], "local model"),
         (["--store", "none.db"], "no store"),

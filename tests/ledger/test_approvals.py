@@ -193,6 +193,14 @@ def test_a_proposal_that_says_something_else_than_it_releases_is_not_signed(offi
     refused(lambda one: one["asked"]["parameters"].update(fraction="1"), "does not follow")
     refused(lambda one: one["asked"]["event"].update(kind="pure"), "does not follow|not a proposal")
     refused(lambda one: one.pop("statement"), "not a proposal")
+    for name, value in (("reads", None), ("groups", {"region": ["north"]}), ("items", 5), ("more", 1)):
+        refused(lambda one, name=name, value=value: one["asked"].update({name: value}), "does not follow")
+    for name, value in (("diameter", "1000"), ("digest", "sha256:0"), ("snapping", None)):
+        refused(lambda one, name=name, value=value: one["asked"]["space"].update({name: value}), "does not follow")
+    refused(lambda one: one["asked"].pop("charges"), "does not follow")
+    for name, value in (("by", "bo\nSigned by you"), ("made", "now"), ("expires", "9"), ("dataset", "others")):
+        with pytest.raises(ParameterError):
+            Proposal.parse(json.dumps({**whole, name: value}).encode())
     # The same words with another space to pay in are another release: its digest is another.
     copy = json.loads(json.dumps(whole))
     copy["releases"][0]["asked"]["charges"] = ["0"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -9,17 +10,18 @@ import pytest
 
 import barrow as bw
 from barrow.errors import ParameterError
-from barrow.ledger import Ledger
+from barrow.ledger import Ledger, NotApprovedError
 from barrow.local import LocalClient, Server, Survey
 from barrow.promises import Model, SecureSum
 from barrow.questions.plan_text import answer_json
 from barrow.questions.summed import summed_answer
 from barrow.study import Study
 from barrow.study.models import compare_models
+from barrow.study.proposal import propose_collected
 from barrow.study.prose import explain
 from barrow.study.release import CollectedReports, release_collected
 from barrow.transport import measure_of
-from tests.ledger.approval_suite import QUORUM
+from tests.ledger.approval_suite import KEYS, QUORUM
 
 CLUSTERS = "clustered(shape=[10, 10], r=0.05)"
 YEARS = "line(low=0, high=100, step=1, unit='years')"
@@ -164,10 +166,18 @@ def test_sums_become_a_release_with_a_statement_that_verifies(tmp_path):
     assert all(check.holds for check in bw.verify(tmp_path / "out", ledger=tmp_path / "d.ledger"))
     assert "Nobody alone" in (tmp_path / "out" / "report.html").read_text()
     governed = Ledger.create(tmp_path / "approved" / "d.ledger", study, approval=QUORUM)
-    with pytest.raises(ParameterError, match="which reports are in it is known only when they have come"):
+    with pytest.raises(NotApprovedError, match="nobody has approved"):
         release_collected(study, reports, ledger=governed, out=tmp_path / "other", key="one")
+    proposal = propose_collected(study, reports, ledger=governed)
+    for by in ("ana", "bo"):
+        governed.accept(proposal.approve(by=by, key=KEYS[by]))
+    fewer = replace(reports, named={"card": "sha256:1"})
+    with pytest.raises(NotApprovedError, match="nobody has approved"):  # other reports are another release
+        release_collected(study, fewer, ledger=governed, out=tmp_path / "other", key="one")
     assert not (tmp_path / "other").exists()
-    assert [record.kind for record in governed.records()] == ["init"]
+    approved = release_collected(study, reports, ledger=governed, out=tmp_path / "other", key="one")
+    assert [row.by for row in approved.statement.ledger.approved] == ["ana", "bo"]
+    assert all(check.holds for check in bw.verify(tmp_path / "other", ledger=governed))
     rows = zip(release.tables["unbiased"], _below(means), strict=True)
     inside = [row["low_95"] <= mass <= row["high_95"] for row, mass in rows]
     assert sum(inside) >= 9  # of 12: fewer once in a hundred thousand

@@ -13,11 +13,11 @@ from barrow.cli.collect_keys import KEYS, invite, keys, make_folder, write_invit
 from barrow.cli.collect_sums import HOST, OPERATOR, RATE, aggregate
 from barrow.cli.local import _lines, _show
 from barrow.cli.numbers import Whole
+from barrow.cli.propose import new_folder, quorum_words, write_proposal
 from barrow.cli.study_options import make_study
 from barrow.cli.terminal import Printer, echo, output_options
 from barrow.collect import Client
-from barrow.collect.analyser import analyse as analysed
-from barrow.collect.analyser import analyse_reports, analyse_sums, collect_reports
+from barrow.collect.analyser import collect_reports, of_batch, of_reports, of_shares, release_of
 from barrow.collect.card import make_card, planned_card, read_card
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer
@@ -25,12 +25,12 @@ from barrow.collect.keys import key_file, new_key, public_bytes, public_of, read
 from barrow.collect.operating import operator_secret
 from barrow.collect.shuffler import Shuffler, mix_and_forget, open_pool
 from barrow.collect.stores import open_store
-from barrow.collect.sum_exchange import read_sums
 from barrow.collect.sum_task import new_verify_key, sum_task, verify_digest, write_verify_key
 from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
-from barrow.ledger import Ledger
+from barrow.ledger import Ledger, MissingLedgerError
 from barrow.spaces.product import columns_of
+from barrow.study.proposal import propose_collected
 
 _CARD = click.argument("card_file", metavar="CARD", type=click.Path())
 
@@ -295,17 +295,25 @@ def shuffle(
 @click.option("--ledger", type=click.Path(), help="The ledger of the data set; made if there is none.")
 @click.option("--out", type=click.Path(), help="A new folder for the results.")
 @click.option(
+    "--propose",
+    "proposal",
+    type=click.Path(path_type=Path),
+    metavar="FOLDER",
+    help="Release nothing: write a proposal for the ledger's approvers into this new folder.",
+)
+@click.option(
     "--accept-weaker", is_flag=True, help="Open a batch of fewer people than promised; the statement says so."
 )
 @KEYS
 @output_options
 def analyse(
     card_file: str, batch: str | None, store: str | None, shares: tuple[str, ...], ledger: str | None, out: str | None,
-    accept_weaker: bool, keys: str, output: Printer
+    proposal: Path | None, accept_weaker: bool, keys: str, output: Printer
 ) -> None:  # fmt: skip
     """Open a mixed BATCH, take the reports of a local card (--store), or add up shares; release what they say.
 
     Without --ledger the reports of a local card are only looked at, which costs nothing: each is private by itself.
+    A ledger with approvers releases what they have signed: --propose writes what they read.
 
     \b
     Example:
@@ -330,23 +338,34 @@ def analyse(
         )  # fmt: skip
     if store is not None and not store.startswith("postgres") and not os.path.exists(store):
         raise ParameterError(f"There is no store {store!r}.", allowed="the collector's store", fix="check the path")
-    if ledger is None and store is not None:
+    if ledger is None and store is not None and proposal is None:
         looked = collect_reports(result, open_store(store, result.survey.digest).texts())
         _show(looked.result(), output)
         return
     if ledger is None:
         raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")
-    key = read_key(key_file(keys, "analyser", unb64(result.sealing["key"])), "analyser") if result.shuffled else None
+    if proposal is not None:
+        new_folder(proposal, "--propose")
     if result.summed:
-        read_sums(sum_task(result), shares)  # a ledger is made for a sum that can be released
-    state = Ledger.open(ledger) if os.path.exists(ledger) else Ledger.create(ledger, result.survey.study)
-    if result.summed:
-        release = analyse_sums(result, shares, ledger=state, out=out)
-    elif key is not None:
-        release = analysed(result, str(batch), key, ledger=state, out=out, accept_weaker=accept_weaker)
+        reports = of_shares(result, shares)  # a ledger is made for what can be released
+    elif result.shuffled:
+        key = read_key(key_file(keys, "analyser", unb64(result.sealing["key"])), "analyser")
+        reports = of_batch(result, str(batch), key, accept_weaker=accept_weaker)
     else:
-        texts = open_store(str(store), result.survey.digest).texts()
-        release = analyse_reports(result, texts, ledger=state, out=out)
+        reports = of_reports(result, open_store(str(store), result.survey.digest).texts())
+    try:
+        state = Ledger.open(ledger)
+    except MissingLedgerError:
+        if proposal is not None:
+            raise
+        state = Ledger.create(ledger, result.survey.study)
+    if proposal is not None:
+        quorum_words(state)
+        proposed = propose_collected(result.survey.study, reports, ledger=state)
+        last = "Nothing was released or spent. Reports that come later are not in it: close the collection first."
+        write_proposal(proposal, proposed, [reports.plan], state, output, last)
+        return
+    release = release_of(result, reports, ledger=state, out=out)
     written = f"\nWritten to {release.folder}."
     output.tell(msgspec.to_builtins(release.statement), str(release.folder), str(release), written)
 

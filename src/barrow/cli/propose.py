@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,11 @@ from barrow.cli.study_options import asking_options, part_options, study_and_que
 from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
+from barrow.questions import Answer
 from barrow.render import report as pages
 from barrow.study.bars import bars
 from barrow.study.parts import Series
-from barrow.study.proposal import FILE
+from barrow.study.proposal import FILE, Proposal
 from barrow.study.proposal import propose as proposal_of
 from barrow.study.release import open_ledger
 
@@ -51,17 +53,30 @@ def propose(
       barrow propose
       barrow propose mean --period 2026-01..2026-12 --expires 2027-01-31
     """  # noqa: D301  (click reads the backspace)
-    if out.exists():
-        raise ParameterError(f"The folder {str(out)!r} exists.", allowed="a new folder", fix=f"--out {out.name}-2")
+    new_folder(out, "--out")
     with bars(output.progress):
         study, questions, _ = study_and_questions(words, file, flags)
         state = open_ledger(study, None)
-        quorum = _quorum(state)
+        quorum_words(state)
         chosen = [study.by(question, by or None) for question in questions]
         series = [Series(study, one, abouts) for one in chosen for abouts in study.abouts(one, period, pool)]
         proposal = proposal_of([(one, about) for one in series for about in one.abouts], ledger=state, expires=expires)
         plans = [one.planner.parts(one.abouts[0]).plan for one in series]
-        page = pages.report_html(pages.proposal_report(proposal, plans, quorum))
+    write_proposal(out, proposal, plans, state, output, "No private value was read and nothing was spent.")
+
+
+def new_folder(out: Path, option: str) -> None:
+    """Refuse a folder that exists."""
+    if out.exists():
+        raise ParameterError(f"The folder {str(out)!r} exists.", allowed="a new folder", fix=f"{option} {out.name}-2")
+
+
+def write_proposal(
+    out: Path, proposal: Proposal, plans: Sequence[Answer], ledger: Ledger, output: Printer, last: str
+) -> None:
+    """Write a proposal and its page into a new folder, and say what comes next."""
+    quorum = quorum_words(ledger)
+    page = pages.report_html(pages.proposal_report(proposal, plans, quorum))
     try:
         out.mkdir(parents=True)
     except OSError as error:
@@ -80,11 +95,12 @@ def propose(
         f"Wrote {out / FILE} and {out / _PAGE}: what would be released, valid until {proposal.expires[:10]}.",
         f"Its digest: {proposal.digest}",
         f"It needs {quorum}. Each of them: barrow approve {out} --by NAME --key FILE",
-        "No private value was read and nothing was spent.",
+        last,
     )
 
 
-def _quorum(ledger: Ledger) -> str:
+def quorum_words(ledger: Ledger) -> str:
+    """Who must approve; refused where nobody need."""
     consent = ledger.consent
     if consent is None:
         raise ParameterError(

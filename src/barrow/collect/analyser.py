@@ -26,7 +26,7 @@ from barrow.collect.sum_exchange import read_sums
 from barrow.collect.sum_task import sum_task
 from barrow.collect.tokens import random_bytes
 from barrow.errors import LedgerError, ParameterError
-from barrow.ledger import Ledger
+from barrow.ledger import Ledger, NotApprovedError
 from barrow.local import Server
 from barrow.local.mixing import kinds_of
 from barrow.questions.answer import Sample
@@ -177,6 +177,13 @@ def analyse(
 
     With ``accept_weaker`` a batch of fewer people than was promised is opened, and the statement says what holds.
     """
+    return release_of(card, of_batch(card, batch, key, accept_weaker=accept_weaker), ledger=ledger, out=out)
+
+
+def of_batch(
+    card: Card, batch: SealedBatch | str | os.PathLike[str], key: X25519PrivateKey, *, accept_weaker: bool = False
+) -> CollectedReports:
+    """What a mixed batch says, before it is released."""
     mixed = batch if isinstance(batch, SealedBatch) else read_batch(batch)
     plan = card.survey.plan
     if not card.shuffled:
@@ -202,10 +209,9 @@ def analyse(
         "counted": card.counted,
         "refused": opened.refused,
     }
-    reports = CollectedReports(
+    return CollectedReports(
         for_people(plan, opened.people), Sample(opened.counts), named, conditions_of(card, opened.people)
     )
-    return _released(card, reports, "batch", ledger, out)
 
 
 def collect_reports(card: Card, lines: Iterable[str]) -> Server:
@@ -236,6 +242,11 @@ def analyse_reports(
 
     Each is a line as the collector takes it: a report, a tab, and what lets it in.
     """
+    return release_of(card, of_reports(card, reports), ledger=ledger, out=out)
+
+
+def of_reports(card: Card, reports: Iterable[str]) -> CollectedReports:
+    """What the reports of a local card say, before it is released."""
     if card.shuffled or card.summed:
         fix = "analyse a mixed batch" if card.shuffled else "barrow collect analyse --shares FILE --shares FILE"
         raise ParameterError(f"The card is of the {card.model} model.", allowed="a local card", fix=fix)
@@ -249,8 +260,7 @@ def analyse_reports(
     )
     counts = server.counts
     text = () if counts is not None else (result.tables, result.lines[:_LINES], result.own)
-    collection = CollectedReports(plan, Sample(np.zeros(0) if counts is None else counts), named, conditions, *text)
-    return _released(card, collection, "set of reports", ledger, out)
+    return CollectedReports(plan, Sample(np.zeros(0) if counts is None else counts), named, conditions, *text)
 
 
 def analyse_sums(
@@ -261,6 +271,11 @@ def analyse_sums(
     out: str | os.PathLike[str] | None = None,
 ) -> Release:
     """Release what the aggregators' shares of a sum say together, with a statement and a ledger entry; once a card."""
+    return release_of(card, of_shares(card, shares), ledger=ledger, out=out)
+
+
+def of_shares(card: Card, shares: Sequence[str | os.PathLike[str]]) -> CollectedReports:
+    """What the aggregators' shares of a sum say together, before it is released."""
     task = sum_task(card)
     summed = read_sums(task, shares)
     plan, sample = summed_answer(card.survey.plan, card.survey.channel, summed.values, summed.reports)
@@ -276,23 +291,31 @@ def analyse_sums(
         f"{_counted(card)} (the number of people rests on this, and not what anyone can learn about one of them)",
         "no aggregator falsified its share of the sum, which nobody would notice (the values rest on this alone)",
     )
-    return _released(card, CollectedReports(plan, sample, named, conditions), "sum", ledger, out)
+    return CollectedReports(plan, sample, named, conditions)
 
 
-def _released(
+def release_of(
     card: Card,
     reports: CollectedReports,
-    what: str,
+    *,
     ledger: Ledger | str | os.PathLike[str],
-    out: str | os.PathLike[str] | None,
+    out: str | os.PathLike[str] | None = None,
 ) -> Release:
     """A release under the card's own key, of which there is one."""
     state = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     name = f"{reports.plan.question.label}-{card.digest[7:23]}"
     try:
         return release_collected(card.survey.study, reports, ledger=state, out=out, key=name)
+    except NotApprovedError as error:
+        raise NotApprovedError(
+            error.problem,
+            allowed="exactly the reports of a proposal that enough approvers have signed",
+            fix="the same command with --propose proposal; barrow approve proposal --by NAME --key FILE; barrow ledger "
+            "accept proposal; then this command again",
+        ) from None
     except ParameterError as error:
         if "was paid for with other parameters" in error.problem:
+            what = "batch" if card.shuffled else "sum" if card.summed else "set of reports"
             raise LedgerError(
                 f"A {what} of this card was accepted before.",
                 allowed=f"one {what} for each card, once",

@@ -26,8 +26,9 @@ _SIGNED = b"barrow approval 1\n"
 _LARGEST = 2**22
 _MOST = 50
 _NAME = re.compile(r"[^\s,;][^\x00-\x1f,;]{0,79}")
-_STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+"""A moment as approvals and proposals write it."""
 
 
 class _ApproverWire(msgspec.Struct, forbid_unknown_fields=True):
@@ -282,7 +283,7 @@ class Approval:
         return (
             all(map(_DIGEST.fullmatch, (wire.proposal, *named)))
             and 0 < len(named) == len(set(named))
-            and all(map(_STAMP.fullmatch, (wire.expires, wire.signed)))
+            and all(map(STAMP.fullmatch, (wire.expires, wire.signed)))
             and signed_by(self.public, from_base64(wire.signature), self.message)
         )
 

@@ -17,19 +17,21 @@ from typing import Literal
 
 import msgspec
 
-from barrow.errors import BarrowError, ParameterError, path_text
+from barrow.errors import BarrowError, ParameterError, clean, path_text
 from barrow.ledger import Approval, Ledger, ProposedRelease, SigningKey, release_digest
-from barrow.ledger.approvals import end_of
+from barrow.ledger.approvals import STAMP, end_of
 from barrow.ledger.opened import stamp, whoami
+from barrow.ledger.state import ASKED
 from barrow.ledger.store import canonical
 from barrow.questions.statement import Json, Statement
 from barrow.study.about import About
 from barrow.study.folders import read_regular
 from barrow.study.parts import Series, with_parts
 from barrow.study.prose import statement_text
-from barrow.study.release import open_ledger, parameters_of, payment_of
-from barrow.study.restated import contradictions
+from barrow.study.release import CollectedReports, check_ledger, open_ledger, parameters_of, payment_of
+from barrow.study.restated import contradictions, paid_otherwise
 from barrow.study.statement import make_statement, parse_statement, write_statement
+from barrow.study.study import Study
 
 PROPOSAL_VERSION = 1
 FILE = "proposal.json"
@@ -126,11 +128,13 @@ class Proposal:
         """The proposal that bytes hold; one whose words are not about the releases that would be signed is refused."""
         try:
             wire = msgspec.json.decode(content, type=_ProposalWire)
-            if not 0 < len(wire.releases) <= _MOST:
+            stamped = all(map(STAMP.fullmatch, (wire.made, wire.expires)))
+            plain = all(clean(name) == name and "\n" not in name for name in (wire.ledger, wire.dataset, wire.by))
+            if not (0 < len(wire.releases) <= _MOST and stamped and plain):  # an approver's screen shows them
                 raise ValueError
             statements = [parse_statement(msgspec.json.encode(one.statement)) for one in wire.releases]
             wrong = [s.name for one, s in zip(wire.releases, statements, strict=True) if not _is_about(s, one.asked)]
-            wrong += [s.name for s in statements if contradictions(s)]
+            wrong += [s.name for s in statements if contradictions(s) or s.dataset not in (None, wire.dataset)]
         except _FORGED:
             raise ParameterError(
                 "The file is not a proposal of this version of barrow, or was changed.",
@@ -189,19 +193,51 @@ def propose(
         expires: A date, or a number of days.
         now: The time; for tests.
     """
-    moment, listed = now or datetime.now(UTC), list(study_releases)
+    listed = list(study_releases)
     if not listed:
         raise ParameterError("No question is given.", allowed="at least one question", fix="barrow propose mean")
     state, releases = open_ledger(listed[0][0].study, ledger), []
     for series, about in listed:
         study, parts = series.study, series.planner.parts(about)
         parameters = parameters_of(study, parts.stated, about)
-        paid = payment_of(parts.plan, study.dataset or state.budget.dataset)
-        asked = state.proposed(**paid, parameters=parameters, question=parts.plan.question.label)
         statement = make_statement(study, parts.plan, parameters=parameters)
         if not about.whole:
             statement = with_parts(statement, study, parts, (0, []))
-        releases.append(_ProposedWire(asked, msgspec.json.decode(write_statement(statement), type=Json)))
+        paid = payment_of(parts.plan, study.dataset or state.budget.dataset)
+        asked = state.proposed(**paid, parameters=parameters, question=statement.name)
+        releases.append(_proposed(asked, statement))
+    return _proposal(state, releases, expires, now or datetime.now(UTC))
+
+
+def propose_collected(
+    study: Study,
+    reports: CollectedReports,
+    *,
+    ledger: Ledger,
+    expires: str = "30 days",
+    now: datetime | None = None,
+) -> Proposal:
+    """A proposal to release results of the reports that have come, and of no others; nothing is spent or written.
+
+    Args:
+        study: The study.
+        reports: What there is to release.
+        ledger: The ledger that would pay.
+        expires: A date, or a number of days.
+        now: The time; for tests.
+    """
+    check_ledger(ledger, study)
+    parameters = reports.parameters(study)
+    statement = make_statement(study, reports.plan, parameters=parameters, conditions=reports.conditions)
+    asked = ledger.proposed(**reports.paid(ledger), parameters=parameters, question=statement.name)
+    return _proposal(ledger, [_proposed(asked, statement)], expires, now or datetime.now(UTC))
+
+
+def _proposed(asked: Json, statement: Statement) -> _ProposedWire:
+    return _ProposedWire(asked, msgspec.json.decode(write_statement(statement), type=Json))
+
+
+def _proposal(state: Ledger, releases: list[_ProposedWire], expires: str, moment: datetime) -> Proposal:
     wire = _ProposalWire(
         "proposal", 1, state.name, state.budget.dataset, stamp(moment), whoami(), end_of(expires, moment), releases
     )
@@ -209,10 +245,8 @@ def propose(
 
 
 def _is_about(statement: Statement, asked: Mapping[str, object]) -> bool:
-    """Whether a statement is about the release that a digest stands for."""
-    own = {"question": statement.name, "parameters": statement.parameters, "event": statement.event,
-           "guarantee": statement.guarantee}  # fmt: skip
-    return all(canonical(asked[name]) == canonical(value) for name, value in own.items())
+    """Whether a statement is about the release that a digest stands for, and no field is there beside it."""
+    return set(asked) == set(ASKED) and not paid_otherwise(statement, asked)
 
 
 def _named(asked: Json) -> ProposedRelease:

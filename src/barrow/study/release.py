@@ -148,6 +148,14 @@ class CollectedReports:
     summary: Sequence[str] | None = None
     own: OwnError | None = None
 
+    def parameters(self, study: Study) -> dict[str, Any]:
+        """Every public number on which the values depend, and which reports they are of."""
+        return {**parameters_of(study, self.plan), "data": dict(self.named)}
+
+    def paid(self, ledger: Ledger) -> dict[str, Any]:
+        """What a ledger is asked."""
+        return {**payment_of(self.plan, ledger.budget.dataset), "users": ledger.budget.users}
+
 
 def release_collected(
     study: Study,
@@ -172,18 +180,10 @@ def release_collected(
     """
     stages("validate")
     plan, state = reports.plan, open_ledger(study, ledger)
-    if state.governed:
-        raise ParameterError(
-            "Results of collected reports are not released from a ledger with approvers: they sign a release before it "
-            "is made, and which reports are in it is known only when they have come.",
-            allowed="a ledger without approvers for what people report themselves; each of them agreed to their report",
-            fix="a data set's name and a ledger of its own: barrow ledger init reports.ledger --study study.toml",
-        )
-    _check_ledger(state, study)
+    check_ledger(state, study)
     _check_place(study, state, out, key)
-    parameters = {**parameters_of(study, plan), "data": dict(reports.named)}
     stage = Stage(_place(state, out, key), key)
-    job = _Job(study, None, None, state, plan, parameters, key, stage, reports)
+    job = _Job(study, None, None, state, plan, reports.parameters(study), key, stage, reports)
     return _run(job, _standard(renderers), stages)
 
 
@@ -274,8 +274,9 @@ class _Job:
     @property
     def paid(self) -> dict[str, Any]:
         """What the ledger is asked."""
-        paid = payment_of(self.plan, self.study.dataset or self.ledger.budget.dataset)
-        return paid if self.reports is None else {**paid, "users": self.ledger.budget.users}
+        if self.reports is not None:
+            return self.reports.paid(self.ledger)
+        return payment_of(self.plan, self.study.dataset or self.ledger.budget.dataset)
 
 
 def _prepared(
@@ -294,7 +295,7 @@ def _prepared(
         raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
     state = open_ledger(study, ledger)
     space = study.terms(question, reads=about.window).space
-    _check_ledger(state, study)
+    check_ledger(state, study)
     _check_place(study, state, out, key)
     engine = study.data.validate(space, about)
     with task(f"planning {question.label}"):
@@ -474,7 +475,7 @@ def _interrupted(plan: Answer, reservation: Reservation, error: BaseException, g
     )
 
 
-def _check_ledger(ledger: Ledger, study: Study) -> None:
+def check_ledger(ledger: Ledger, study: Study) -> None:
     """What can be refused before a plan is made: the ledger is about another data set."""
     budget = ledger.budget
     if (study.dataset is not None and study.dataset != budget.dataset) or study.users != budget.users:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Literal
 
 import msgspec
@@ -11,6 +12,8 @@ import msgspec
 from barrow.accounting import price
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
+from barrow.ledger import SpaceRef
+from barrow.ledger.state import reads_to_json
 from barrow.numerics import exact, float_up
 from barrow.planning.terms import Terms
 from barrow.promises import Aggregation, Event, Guarantee, Model, Promise, RecordMap, Window, event_from_json
@@ -169,6 +172,37 @@ def contradictions(statement: Statement, *, recorded: bool = False) -> list[str]
     return wrong + ([] if _noise_follows(statement, told) else ["answer"])
 
 
+def paid_otherwise(statement: Statement, paid: Mapping[str, object]) -> list[str]:
+    """The fields of a payment that are not those of the release in a statement.
+
+    Those by whose digest approvals name a release, but for what it costs, which a ledger computes itself. Of a space
+    that cannot be made again only its digest, its size and its unit are compared.
+    """
+    told = msgspec.convert(statement.parameters, _StatedParameters)
+    event, space = event_from_json(statement.event), space_of(statement)
+    plan = None if space is None else _plan(statement, told, event, price(event), space)
+    reads = None if told.reads is None else Window.parse(told.reads, told.pool, _weights(told))
+    said: Json = {
+        "question": statement.name, "parameters": statement.parameters, "event": statement.event,
+        "guarantee": statement.guarantee, "reads": reads_to_json(reads), "groups": None,
+        "items": statement.answer.items_per_person if told.samples is None else None,
+    }  # fmt: skip
+    named = paid["space"]
+    if not isinstance(named, Mapping):
+        return ["space"]
+    if plan is None:
+        about = SpaceRef("", statement.space_digest, exact(named["diameter"], "the diameter"), statement.unit)
+        same = (about.digest, float(about.diameter), about.unit) == (
+            named["digest"], statement.diameter, named["unit"],
+        )  # fmt: skip
+    else:
+        terms = plan.terms
+        ref = SpaceRef.of(terms.space, terms.records, terms.number, ungrouped=terms.ungrouped)
+        same = _text(ref.to_json()) == _text(named)
+    wrong = [name for name, value in said.items() if _text(paid[name]) != _text(value)]
+    return wrong if same else [*wrong, "space"]
+
+
 def owner_only(statement: Statement) -> list[str]:
     """The fields that nothing else in the folder confirms; more where the space cannot be made again."""
     checked = CHECKED - ({*_FROM_SPACE} if space_of(statement) is None else set())
@@ -238,12 +272,15 @@ def _noise_follows(statement: Statement, told: _StatedParameters) -> bool:
     return noise == NoiseFacts(distribution=told.noise, scale=float_up(scale), grid=str(grid))
 
 
+def _weights(told: _StatedParameters) -> tuple[Fraction, ...] | None:
+    return None if told.weights is None else tuple(exact(weight, "weight") for weight in told.weights)
+
+
 def _plan(statement: Statement, told: _StatedParameters, event: Event, guarantee: Guarantee, space: Space) -> _Stated:
     promises = tuple(Promise(*row[:3], scope=row[3] if len(row) > 3 else None) for row in told.promises)
     given = None if told.alpha is None else exact(told.alpha, "alpha")
     delta, fraction, honest = exact(told.delta, "delta"), exact(told.fraction, "fraction"), exact(told.honest, "honest")
-    weights = None if told.weights is None else tuple(exact(weight, "weight") for weight in told.weights)
-    reads = None if told.reads is None else Window.parse(told.reads, told.pool, weights)
+    reads = None if told.reads is None else Window.parse(told.reads, told.pool, _weights(told))
     terms = Terms(
         space,
         told.users,

@@ -27,7 +27,7 @@ from barrow.questions.statement import Statement
 from barrow.registry import PluginError
 from barrow.study.folders import ReleaseFolder, read_regular
 from barrow.study.prose import kind_of, statement_text
-from barrow.study.restated import contradictions, owner_only
+from barrow.study.restated import contradictions, owner_only, paid_otherwise
 from barrow.study.statement import (
     STATEMENT_VERSION,
     approved_by,
@@ -224,7 +224,12 @@ def _recorded(
     paid = records[commit.data["reserve"] - 1]
     if commit.data["outputs"] != folder.digests.outputs:
         return False, "recorded other values than those in these files"
-    if any(paid.data[name] != getattr(statement, name) for name in ("parameters", "guarantee", "event")):
+    try:
+        later = statement.statement == STATEMENT_VERSION  # earlier payments named less
+        other = later and bool(paid_otherwise(statement, paid.data))
+    except _FORGED:
+        other = True
+    if other or any(paid.data[name] != getattr(statement, name) for name in ("parameters", "guarantee", "event")):
         return False, "was charged for another release than the statement describes"
     entry = statement.ledger
     if entry is None or (entry.entry, entry.key) != (paid.seq, paid.data["key"]):

@@ -58,7 +58,7 @@ def proposal_report(proposal: Proposal, plans: Sequence[Answer], quorum: str) ->
     )
     return replace(
         page,
-        kicker="Proposal: nothing was read, and nothing was spent",
+        kicker="Proposal: nothing was released, and nothing was spent",
         answers=[proposed, *page.answers],
         commands=["barrow approve proposal", "barrow approve proposal --by NAME --key FILE"],
     )
