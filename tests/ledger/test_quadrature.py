@@ -16,6 +16,7 @@ from scipy.stats import norm
 from barrow.accounting.adaptive import pure_epsilon_lower, pure_mu_upper
 from barrow.errors import ParameterError
 from barrow.ledger import Budget, Ledger, NotCoveredError, OverBudgetError, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.promises import promises_from_json
 from barrow.numerics import gdp_delta_upper, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.planning.terms import Terms, in_series
@@ -133,6 +134,18 @@ def test_ledgers_that_exist_keep_adding_and_splits_stay(path: Path, tmp_path: Pa
 def test_bad_splits(share: int) -> None:
     with pytest.raises(ParameterError):
         budget(share=share)
+
+
+@pytest.mark.parametrize(("field", "value"), [("mus", ["100"]), ("delta", "1/2"), ("share", "9/10"), ("mus", [])])
+def test_an_account_that_holds_more_than_its_promise_is_refused(path: Path, field: str, value: Any) -> None:
+    """A forged ledger could let everything through, and call the promise kept."""
+    data = budget().promised.to_json()
+    data["quadrature"] = {**data["quadrature"], field: value}
+    with pytest.raises(ParameterError, match="not that of these promises"):
+        promises_from_json(data)
+    digits = budget().promised.to_json()
+    digits["quadrature"]["mus"] = [str(F(digits["quadrature"]["mus"][0]) * (1 + F(1, 10**14)))]
+    assert promises_from_json(digits).quadrature is not None  # another processor's last digit
 
 
 def test_quadrature_needs_a_delta() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -13,12 +14,23 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_candidates
 from barrow.mechanisms.edge_histogram import edge_histogram
-from barrow.mechanisms.ellipsoids import least_trace
+from barrow.mechanisms.ellipsoids import MOST_ITEMS, least_trace
 from barrow.mechanisms.scales import least_scales
+from barrow.mechanisms.steep_pairs import SteepPairs
 from barrow.mechanisms.strategies import factorisations, strategies_for
 from barrow.noise.source import SeededSource
-from barrow.queries import Query, density, distance_to, function, histogram, query_from_spec, table_floats, workload
-from barrow.spaces import Clustered, Discrete, Euclidean, Line
+from barrow.queries import (
+    Query,
+    density,
+    distance_to,
+    function,
+    histogram,
+    mean,
+    query_from_spec,
+    table_floats,
+    workload,
+)
+from barrow.spaces import Clustered, Discrete, Earth, Embedding, Euclidean, Line
 from barrow.transport import emd
 
 
@@ -301,11 +313,52 @@ def test_wrong_arguments_are_refused() -> None:
         strategies_for(histogram(line), 1, users=10, noise="l3")
 
 
-def test_large_spaces_have_shapes_that_are_certified_on_all_items() -> None:
+def _some_rectangles(side: int) -> Query:
+    rng = np.random.default_rng(4)
+    ends = np.sort(rng.integers(0, side + 1, (8, 2, 2)), axis=2)
+    masks = np.zeros((8, side, side))
+    for mask, ((a, b), (c, d)) in zip(masks, ends.tolist(), strict=True):
+        mask[a : b + 1, c : d + 1] = 1.0
+    return function(Euclidean([0, 0], [1, 1], step=1 / side), masks.reshape(8, -1).T)
+
+
+def _distances_on_a_map() -> Query:
+    earth = Earth(box=(48.7, 2.2, 49, 2.6), cell=0.9)
+    return workload(earth, [distance_to(earth, (48.75 + 0.05 * i, 2.3 + 0.07 * i)) for i in range(4)])
+
+
+def _cuts() -> Query:
     line = Line(0, 1500, step=1, cells=True)
-    request = function(line, (np.arange(1500)[:, None] < np.array([300, 700, 1100])) * 1.0)
-    result = strategies_for(request, 25, "1e-9", users=1000, noise="gaussian")[0]
-    assert result.query.space.items == 1500
-    assert result.factors.off_upper.max() < 1e-9
-    assert result.rms_lower is not None
-    assert result.rms_lower <= result.rms
+    return function(line, (np.arange(1500)[:, None] < np.array([300, 700, 1100])) * 1.0)
+
+
+def _words() -> Query:
+    vectors = np.random.default_rng(6).standard_normal((1100, 4)) * [1.0, 0.5, 0.2, 0.1]
+    return mean(Embedding([f"w{i}" for i in range(1100)], vectors))
+
+
+@pytest.mark.parametrize("make", [lambda: _some_rectangles(36), _distances_on_a_map, _cuts, _words])
+def test_large_spaces_have_the_best_shapes_certified_on_all_items(make: Callable[[], Query]) -> None:
+    request = make()
+    assert request.space.items > MOST_ITEMS
+    best = strategies_for(request, 25, "1e-9", users=1000, noise="gaussian")[0]
+    assert best.factors.off_upper.max() < 1e-9
+    assert best.rms_lower is not None
+    # The constant is that of all pairs, and the bound that of no more pairs than there are.
+    assert 1.0 <= best.rms / best.rms_lower <= 1.007
+    scaled = {each.factors.name: each.rms for each in strategies_for(request, 25, users=1000, noise="laplace")}
+    assert scaled["scales"] <= scaled["plain"] * 1.01
+
+
+def test_a_look_at_all_pairs_finds_those_that_are_not_held() -> None:
+    side = 34
+    x, y = np.meshgrid(np.arange(side), np.arange(side), indexing="ij")
+    smooth = np.stack([x + y, x - 2.0 * y], axis=-1).reshape(-1, 2) / side
+    request = function(Euclidean([0, 0], [1, 1], step=1 / side), smooth)
+    best = strategies_for(request, 25, "1e-9", users=1000, noise="gaussian")[0]
+    assert best.rms_lower is not None
+    assert best.rms / best.rms_lower <= 1.007
+    pairs = SteepPairs.of(request.space)
+    rows = table_floats(best.query)
+    assert len(pairs.violating(rows, 2.0, best.query.lipschitz_upper(2) * 1.0001)) == 0
+    assert len(pairs.violating(rows, 2.0, best.query.lipschitz_upper(2) * 0.9)) > 0

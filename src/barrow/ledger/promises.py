@@ -211,8 +211,12 @@ class Promises:
         if quadrature is not None and not isinstance(quadrature, Quadrature):
             quadrature = Quadrature.of([p.epsilon for p in built], self.delta, quadrature)
         object.__setattr__(self, "quadrature", quadrature)
-        if quadrature is not None and len(quadrature.mus) != len(built):
-            raise ParameterError(f"There are {len(quadrature.mus)} mus for {len(built)} promises.", fix="quadrature=1")
+        if quadrature is not None and not quadrature.follows_from([p.epsilon for p in built], self.delta):
+            raise ParameterError(
+                "The account for releases in quadrature is not that of these promises.",
+                allowed="the mus that follow from its share, the epsilons and delta",
+                fix="quadrature=1, or another share",
+            )
 
     @property
     def adding(self) -> Fraction:

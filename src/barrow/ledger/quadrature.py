@@ -23,6 +23,7 @@ from barrow.promises import Event, Exposure, GaussianNoise
 from barrow.promises.definitions import share as share_of
 
 _GRID = 10**36
+_ROUNDED = 1 + Fraction(1, 10**12)
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,21 @@ class Quadrature:
         subset = float_down(part * delta)
         mus = tuple(Fraction(gdp_mu_lower(float_down(part * epsilon), subset)) for epsilon in epsilons)
         return cls(part, part * delta, mus)
+
+    def follows_from(self, epsilons: Sequence[Fraction], delta: Fraction) -> bool:
+        """Whether it is the account of these promises: an account that holds more would not keep them.
+
+        Another processor may have rounded its mus elsewhere in the last digits.
+
+        >>> delta = Fraction(1, 10**9)
+        >>> account = Quadrature.of([Fraction(1, 2)], delta)
+        >>> account.follows_from([Fraction(1, 2)], delta), account.follows_from([Fraction(1, 4)], delta)
+        (True, False)
+        """
+        if self.delta != self.share * delta or len(self.mus) != len(epsilons):
+            return False
+        known = Quadrature.of(epsilons, delta, self.share).mus
+        return all(0 <= mu <= most * _ROUNDED for mu, most in zip(self.mus, known, strict=True))
 
     def epsilon_upper(self, number: int, square: Fraction, epsilon: Fraction) -> Fraction:
         """What releases whose squares add up to ``square`` cost at a promise of ``epsilon``, rounded up."""

@@ -22,7 +22,7 @@ GAP = 1.01
 """A covariance is good enough within this of its dual bound."""
 MOST_ITEMS = 1000
 """All pairs of items are looked at in every step."""
-_MOST_STEPS = 400
+MOST_STEPS = 400
 _NEAREST = 6
 _LEAST_ROOT = 1e-7
 """Relative to the largest: M^(1/2) is not resolved below it, and is raised to it."""
@@ -56,7 +56,7 @@ class Ellipsoid:
         return self.trace / self.trace_lower
 
 
-def least_trace(rows: Floats, far: Floats, *, gap: float = GAP, most: int = _MOST_STEPS) -> Ellipsoid:
+def least_trace(rows: Floats, far: Floats, *, gap: float = GAP, most: int = MOST_STEPS) -> Ellipsoid:
     """The ellipsoid of least trace around all differences of ``rows`` over the distances ``far``.
 
     Args:
@@ -74,24 +74,84 @@ def least_trace(rows: Floats, far: Floats, *, gap: float = GAP, most: int = _MOS
     """
     if len(rows) > MOST_ITEMS:
         raise ParameterError(
-            f"There are {len(rows):,} items.", allowed=f"at most {MOST_ITEMS:,}", fix="a coarser space, or edge noise"
+            f"There are {len(rows):,} items.", allowed=f"at most {MOST_ITEMS:,}", fix="least_trace_around their changes"
         )
-    apart = far > 0.0
-    inverse = np.divide(1.0, far, out=np.zeros_like(far), where=apart) ** 2
-    weights = _first_weights(far)
+    return _stepped(_AllPairs(rows, far), gap, most)
+
+
+def least_trace_around(changes: Floats, *, gap: float = GAP, most: int = MOST_STEPS) -> Ellipsoid:
+    """The same around a list of differences over their distances, shape (pairs, outputs).
+
+    >>> result = least_trace_around(np.array([[1.0, 0.0], [0.0, 2.0]]), gap=1.0001)
+    >>> round(result.trace, 3)  # an ellipse through both, with half axes of 1 and 2
+    5.0
+    """
+    return _stepped(_Listed(changes), gap, most)
+
+
+def _stepped(pairs: _AllPairs | _Listed, gap: float, most: int) -> Ellipsoid:
+    weights = pairs.first
+    weights = weights / (weights.sum() * pairs.counted)
     best = _BestEllipsoid()
     for step in range(1, most + 1):
-        gains, trace_root, roots, ways = _gains(rows, inverse, weights)
-        largest = float(gains.max())
-        best.see(largest, trace_root, roots, ways)
+        # Eigenvalues of M^(1/2) that are not resolved are raised: where there is no direction at all (the rows do not
+        # span the space) nothing changes, as no difference has a part there.
+        moments = pairs.moments(weights)
+        values, ways = heavy.linalg.eigh((moments + moments.T) / 2.0, driver="evd", check_finite=False)
+        roots = np.sqrt(np.maximum(values, 0.0))
+        trace_root = float(roots.sum())
+        roots = np.maximum(roots, roots[-1] * _LEAST_ROOT)
+        gains = pairs.gains(ways / np.sqrt(roots))
+        best.see(float(gains.max()), trace_root, roots, ways)
         if best.trace <= gap * best.lower or step == most:
             break
         # Weights grow where the constraint is violated; pairs that had none get some as soon as theirs is.
         fresh = (weights == 0.0) & (gains > trace_root * math.sqrt(gap))
         weights = weights * (gains / trace_root) ** (1.5 if step > 3 else 1.0)
         weights[fresh] = float(np.median(weights[weights > 0.0]))
-        weights *= 2.0 / weights.sum()
+        weights /= weights.sum() * pairs.counted
     return best.ellipsoid(step)
+
+
+class _AllPairs:
+    """Every pair of items, in both orders."""
+
+    counted = 0.5
+
+    def __init__(self, rows: Floats, far: Floats) -> None:
+        self._rows = rows
+        self._inverse = np.divide(1.0, far, out=np.zeros_like(far), where=far > 0.0) ** 2
+        self.first = _first_weights(far)
+
+    def moments(self, weights: Floats) -> Floats:
+        shares = weights * self._inverse
+        laplacian = np.diag(shares.sum(axis=1)) - shares
+        return np.asarray(self._rows.T @ (laplacian @ self._rows))
+
+    def gains(self, whitening: Floats) -> Floats:
+        """v^T M^(-1/2) v for every pair."""
+        whitened = self._rows @ whitening
+        squares = np.einsum("ij,ij->i", whitened, whitened)
+        apart = np.maximum(squares[:, None] + squares[None, :] - 2.0 * (whitened @ whitened.T), 0.0)
+        return np.asarray(apart * self._inverse)
+
+
+class _Listed:
+    """Changes over distances, one by one."""
+
+    counted = 1.0
+
+    def __init__(self, changes: Floats) -> None:
+        self._changes = changes
+        self.first = np.ones(len(changes))
+
+    def moments(self, weights: Floats) -> Floats:
+        return np.asarray((self._changes * weights[:, None]).T @ self._changes)
+
+    def gains(self, whitening: Floats) -> Floats:
+        """v^T M^(-1/2) v for every change."""
+        whitened = self._changes @ whitening
+        return np.asarray(np.einsum("ij,ij->i", whitened, whitened))
 
 
 class _BestEllipsoid:
@@ -116,31 +176,11 @@ class _BestEllipsoid:
         return Ellipsoid(root, (ways * back) @ ways.T, self.trace, self.lower * (1.0 - 1e-9), steps)
 
 
-def _gains(rows: Floats, inverse: Floats, weights: Floats) -> tuple[Floats, float, Floats, Floats]:
-    """v^T M^(-1/2) v for every pair, the trace of M^(1/2), its eigenvalues and their vectors.
-
-    Eigenvalues of M^(1/2) that are not resolved are raised: where there is no direction at all (the rows do not span
-    the space) nothing changes, as no difference has a part there.
-    """
-    shares = weights * inverse
-    laplacian = np.diag(shares.sum(axis=1)) - shares
-    moments = rows.T @ (laplacian @ rows)
-    values, ways = heavy.linalg.eigh((moments + moments.T) / 2.0, driver="evd", check_finite=False)
-    roots = np.sqrt(np.maximum(values, 0.0))
-    trace_root = float(roots.sum())
-    roots = np.maximum(roots, roots[-1] * _LEAST_ROOT)
-    whitened = rows @ (ways / np.sqrt(roots))
-    squares = np.einsum("ij,ij->i", whitened, whitened)
-    gains = np.maximum(squares[:, None] + squares[None, :] - 2.0 * (whitened @ whitened.T), 0.0) * inverse
-    return gains, trace_root, roots, ways
-
-
 def _first_weights(far: Floats) -> Floats:
-    """Equal weights on pairs of nearest items and on a tree that joins all; their sum over both orders is 2."""
+    """Equal weights on pairs of nearest items and on a tree that joins all."""
     items = len(far)
     off = np.where(far > 0.0, far, math.inf)
     reach = np.partition(off, min(_NEAREST, items - 1) - 1, axis=1)[:, min(_NEAREST, items - 1) - 1]
     near = off <= np.maximum(reach[:, None], reach[None, :]) * (1.0 + 1e-9)
     tree = heavy.minimum_spanning_tree(far).toarray() > 0.0
-    weights: Floats = (near | tree | tree.T).astype(np.float64)
-    return np.asarray(weights * (2.0 / weights.sum()))
+    return np.asarray((near | tree | tree.T).astype(np.float64))

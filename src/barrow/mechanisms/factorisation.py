@@ -13,18 +13,23 @@ import numpy as np
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.mechanisms.ellipsoids import MOST_ITEMS, least_trace
-from barrow.mechanisms.scales import least_scales
+from barrow.mechanisms.ellipsoids import MOST_ITEMS, MOST_STEPS, Ellipsoid, least_trace, least_trace_around
+from barrow.mechanisms.scales import least_scales, scales_around
+from barrow.mechanisms.steep_pairs import SteepPairs
 from barrow.queries import Query, strategy_query, table_floats, tree_edges
 from barrow.queries.edges import node_query
 from barrow.spaces import Space, edge_tree
 from barrow.spaces.neighbours import NeighbourGraph
-from barrow.spaces.space import Floats, Ids
+from barrow.spaces.space import Floats
 
 _LEAST_SINGULAR = 1e-12
 _MOST_OUTPUTS = 4000
 _MOST_ENTRIES = 2**23
 """Numbers of a table of answers by nodes or edges, up to which such a table is written out."""
+_STEP_WORK = 1e11
+"""The cube of the rank times the number of steps, on large spaces."""
+_LOOKS, _HELD = 8, 1.002
+"""How often steep pairs are looked for, and from which change per distance on; noise is for a change of 1."""
 EDGES, FACES = "edges", "faces"
 
 
@@ -114,49 +119,72 @@ def _by_ellipsoid(workload: Query, values: Floats, counts: Floats) -> Factorisat
     left, sizes, right = heavy.linalg.svd((values - values.mean(axis=0)) * counts, full_matrices=False)
     holds = sizes > sizes[0] * _LEAST_SINGULAR
     rows, back = left[:, holds] * sizes[holds], right[holds].T / counts[:, None]
-    looked = _looked_at(space, rows)
-    if looked is None:
-        return None
-    result = least_trace(rows[looked], np.asarray(space.block(looked, looked)))
+    result = _least_trace(space, rows)
     query = strategy_query(workload, rows @ result.inverse)
-    try:
-        query.constants([2])
-    except ParameterError:
-        return None  # too many pairs to visit, and no constant on paper
+    if not _has_constant(query, 2):
+        return None
     return _factored("ellipsoid", workload, values, query, back @ result.root, result.trace_lower)
 
 
-def _looked_at(space: Space, rows: Floats) -> Ids | None:
-    """All items; on a large space those at the ends of the edges along which the answers change most per length."""
+def _least_trace(space: Space, rows: Floats) -> Ellipsoid:
+    """Around all pairs of items; on a large space around steep ones, with others as long as there are any."""
     if space.items <= MOST_ITEMS:
-        return np.arange(space.items)
-    graph = space.graph()
-    if graph.weights is not None:
-        return None
-    inside = (graph.tails < space.items) & (graph.heads < space.items)
-    tails, heads, lengths = graph.tails[inside], graph.heads[inside], graph.lengths[inside]
-    order = np.argsort(-np.sqrt(((rows[tails] - rows[heads]) ** 2).sum(axis=1)) / lengths, kind="stable")
-    order = order[: MOST_ITEMS // 2]
-    return np.unique(np.concatenate([tails[order], heads[order]]))
+        every = np.arange(space.items)
+        return least_trace(rows, np.asarray(space.block(every, every)))
+    most = int(min(MOST_STEPS, max(2.0, _STEP_WORK / rows.shape[1] ** 3)))
+    pairs = SteepPairs.of(space)
+    changes = pairs.changes(rows)
+    for _ in range(_LOOKS):
+        result = least_trace_around(changes, most=most)
+        more = pairs.violating(rows @ result.inverse, 2.0, _HELD)
+        if not len(more):
+            break
+        changes = np.concatenate([changes, more @ result.root])
+    return result
 
 
 def _by_scales(workload: Query, values: Floats, counts: Floats) -> Factorisation | None:
     """The answers themselves, each in a unit of its own, so that Laplace noise has the least sum of variances."""
     space = workload.space
-    if space.items > MOST_ITEMS or not 2 <= workload.dimension <= _MOST_OUTPUTS:
+    if not 2 <= workload.dimension <= _MOST_OUTPUTS:
         return None
     varying = np.ptp(values, axis=0) > 0.0
     if not varying.any():
         return None
     scales = np.zeros(workload.dimension)
-    scales[varying] = least_scales(
-        values[:, varying], np.asarray(space.block(*[np.arange(space.items)] * 2)), counts[varying]
-    )
+    scales[varying] = _least_scales(space, values[:, varying], counts[varying])
     indices = np.flatnonzero(varying)
     query = strategy_query(workload, values[:, indices] / scales[indices])
+    if not _has_constant(query, 1):
+        return None
     answers = np.zeros((workload.dimension, len(indices)))
     answers[indices, np.arange(len(indices))] = scales[indices]
     return _factored("scales", workload, values, query, answers, None)
+
+
+def _least_scales(space: Space, values: Floats, counts: Floats) -> Floats:
+    """For all pairs of items; on a large space for steep ones, with others as long as there are any."""
+    if space.items <= MOST_ITEMS:
+        every = np.arange(space.items)
+        return least_scales(values, np.asarray(space.block(every, every)), counts)
+    pairs = SteepPairs.of(space)
+    steep = np.abs(pairs.changes(values))
+    for _ in range(_LOOKS):
+        scales = scales_around(steep, counts)
+        more = pairs.violating(values / scales, 1.0, _HELD)
+        if not len(more):
+            break
+        steep = np.concatenate([steep, np.abs(more) * scales])
+    return scales
+
+
+def _has_constant(query: Query, p: int) -> bool:
+    """Whether the constant can be certified: there may be too many pairs to visit, and none known on paper."""
+    try:
+        query.constants([p])
+    except ParameterError:
+        return False
+    return True
 
 
 def _by_tree(workload: Query, values: Floats) -> Factorisation | None:

@@ -33,9 +33,17 @@ def least_scales(rows: Floats, far: Floats, counts: Floats) -> Floats:
     >>> np.round(least_scales(np.array([[0.0, 0], [1, 0], [1, 3]]), line, np.ones(2)), 1)  # changed by different steps
     array([1., 3.])
     """
-    steep = _steepness(rows, far)
+    return scales_around(_steepness(rows, far), counts)
+
+
+def scales_around(steep: Floats, counts: Floats) -> Floats:
+    """The same for a list of changes of answers over distances, shape (pairs, answers), without signs.
+
+    >>> np.round(scales_around(np.array([[1.0, 0.0], [0.0, 3.0]]), np.ones(2)), 1)
+    array([1., 3.])
+    """
     weights = np.full(len(steep), 1.0 / len(steep))
-    best, lower = (math.inf, np.ones(rows.shape[1])), 0.0
+    best, lower = (math.inf, np.ones(steep.shape[1])), 0.0
     for _ in range(_MOST_STEPS):
         # The dual at weights y: c_i = (2 counts_i^2/(B^T y)_i)^(1/3), value 4/27 of the sum's cube.
         pressure = np.maximum(weights @ steep, 1e-300)

@@ -82,7 +82,7 @@ def by_all_pairs(space: Space, table: Quantised, norms: Sequence[float]) -> dict
         stop = min(start + width, space.items)
         far = space.block(np.arange(start, stop), np.arange(start, space.items))
         for p in norms:
-            gap = _cross_norms(values[start:stop], values[start:], p)
+            gap = cross_norms(values[start:stop], values[start:], p)
             best[p].see_block(space, gap, far, start)
     return {p: best[p].constants(space, table, "all pairs") for p in norms}
 
@@ -92,7 +92,7 @@ def range_by_pairs(table: Quantised, p: float) -> float:
     values = np.unique(table.floats(), axis=0)
     width = max(1, _BLOCK // len(values))
     largest = max(
-        float(_cross_norms(values[part], values[part.start :], p).max()) for part in _slices(len(values), width)
+        float(cross_norms(values[part], values[part.start :], p).max()) for part in _slices(len(values), width)
     )
     return largest * float_up(table.step) * (1.0 + relative_slack(table.shape[1]))
 
@@ -333,7 +333,7 @@ class _Best:
         return Constants(upper, self.gap * unit if known_range else math.inf, method, self.pair)
 
 
-def _cross_norms(rows: Floats, columns: Floats, p: float) -> Floats:
+def cross_norms(rows: Floats, columns: Floats, p: float) -> Floats:
     """p-norms of all differences of ``rows`` and ``columns``."""
     if p == 1.0:
         return np.asarray(heavy.spatial.distance.cdist(rows, columns, "cityblock"))

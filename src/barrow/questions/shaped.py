@@ -38,8 +38,8 @@ from barrow.questions.statement import AnswerFacts, Json
 from barrow.spaces.space import Floats
 
 _NAMES = {"Laplace": "laplace", "Gaussian": "gaussian", "l2 K-norm": "l2", "linf K-norm": "linf"}
-_QUICK = 40_000
-"""Items times values up to which a strategy is looked for without being asked for."""
+_QUICK, _QUICK_ROUND = 40_000, 200_000
+"""Items times values up to which a strategy is looked for without being asked for; more where noise may be Gaussian."""
 
 
 def shaped(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
@@ -73,7 +73,8 @@ def or_shaped(answer: LinearAnswer) -> Candidate | None:
     """
     query, terms = answer.query, answer.terms
     asked = isinstance(answer.question, Linear) and answer.question.noise == "auto"
-    small = query.dimension >= 2 and query.space.items * query.dimension <= _QUICK
+    most = _QUICK_ROUND if terms.delta else _QUICK
+    small = query.dimension >= 2 and query.space.items * query.dimension <= most
     if not asked or not small or terms.model is not Model.CENTRAL or terms.space.no_records_distance is not None:
         return None
     if answer.question.to_spec().get("definition", "auto") == "user_level" or not query.constant_proved:
