@@ -61,8 +61,8 @@ class SteepPairs:
         """How much rows change per distance along near pairs, each change once."""
         most = max(1, _MOST_ENTRIES // rows.shape[1])
         parts = [
-            distinct((rows[self.tails[part]] - rows[self.heads[part]]) / self.far[part][:, None])
-            for part in _slices(len(self.far), most)
+            distinct((rows[self.tails[i : i + most]] - rows[self.heads[i : i + most]]) / self.far[i : i + most, None])
+            for i in range(0, len(self.far), most)
         ]
         return _steepest(distinct(np.concatenate(parts)), most, 2.0)
 
@@ -78,16 +78,18 @@ class SteepPairs:
         items = self.space.items
         if self.space.geometry.gaps is not None or pair_work(items, rows.shape[1]) > _SCAN_WORK:
             return  # near pairs are all that matter, or all that can be looked at
-        for part in _slices(items, max(1, _BLOCK // items)):
-            far = self.space.block(np.arange(items)[part], np.arange(part.start, items))
-            use = cross_norms(rows[part], rows[part.start :], p)
+        width = max(1, _BLOCK // items)
+        for start in range(0, items, width):
+            stop = min(start + width, items)
+            far = self.space.block(np.arange(start, stop), np.arange(start, items))
+            use = cross_norms(rows[start:stop], rows[start:], p)
             over = np.divide(use, far, out=np.zeros_like(use), where=far > 0.0)
             high = over.ravel()
             found = np.flatnonzero(high > above)
             if len(found) > _MOST_NEW:
                 found = found[np.argpartition(-high[found], _MOST_NEW)[:_MOST_NEW]]
             if len(found):
-                yield part.start + found // over.shape[1], part.start + found % over.shape[1]
+                yield start + found // over.shape[1], start + found % over.shape[1]
 
 
 def _nearest(space: Space) -> tuple[Ids, Ids]:
@@ -95,12 +97,14 @@ def _nearest(space: Space) -> tuple[Ids, Ids]:
     every = np.arange(space.items)
     tails, heads = [every[1:]], [np.zeros(space.items - 1, dtype=np.int64)]
     if space.items <= _MOST_MEASURED:
-        for part in _slices(space.items, max(1, _BLOCK // space.items)):
-            far = np.asarray(space.block(every[part], every))
+        width = max(1, _BLOCK // space.items)
+        for start in range(0, space.items, width):
+            here = every[start : start + width]
+            far = np.asarray(space.block(here, every))
             far[far <= 0.0] = np.inf
             near = np.argpartition(far, min(_NEAREST, space.items - 1) - 1, axis=1)[:, :_NEAREST]
             apart = np.isfinite(np.take_along_axis(far, near, axis=1))
-            tails.append(np.repeat(every[part], near.shape[1])[apart.ravel()])
+            tails.append(np.repeat(here, near.shape[1])[apart.ravel()])
             heads.append(near[apart])
     return np.concatenate(tails), np.concatenate(heads)
 
@@ -130,8 +134,3 @@ def _steepest(changes: Floats, most: int, p: float) -> Floats:
         return changes
     sizes = np.abs(changes).sum(axis=1) if p == 1.0 else np.sqrt(np.einsum("ij,ij->i", changes, changes))
     return changes[np.argpartition(-sizes, most)[:most]]
-
-
-def _slices(length: int, width: int) -> Iterator[slice]:
-    for start in range(0, length, width):
-        yield slice(start, min(start + width, length))
