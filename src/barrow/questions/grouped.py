@@ -24,12 +24,12 @@ from barrow.planning.linear import errors_within
 from barrow.planning.notes import Note, Severity
 from barrow.planning.terms import Terms
 from barrow.promises import Model
-from barrow.queries import Query
 from barrow.queries.private_groups import GroupMeans, group_means
-from barrow.questions.answer import Rows, Sample, TableRow, Tables, number, placed, value_words
+from barrow.questions.answer import Rows, Sample, TableRow, Tables, number, value_words
 from barrow.questions.cache import cached_query
 from barrow.questions.fieller import LEVEL, Ratio
-from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values
+from barrow.questions.holders import RatioAnswer
+from barrow.questions.linear import Linear, unproved_constant, useless_values
 from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.question import Question
 from barrow.questions.releasing import error_after, summary
@@ -84,7 +84,7 @@ def _at_equal_shares(pair: GroupMeans, candidates: Iterable[Candidate]) -> list[
 
 
 @dataclass(frozen=True, eq=False)
-class HiddenGroupsAnswer(LinearAnswer):
+class HiddenGroupsAnswer(RatioAnswer):
     """What values within hidden groups would be like, read off sums and shares of every group.
 
     Args:
@@ -105,11 +105,6 @@ class HiddenGroupsAnswer(LinearAnswer):
         return self.pair.inner.description.replace("over people", "over people with records in the group", 1)
 
     @property
-    def measured(self) -> Query:
-        """The query about items."""
-        return self.pair.inner
-
-    @property
     def half_width_all(self) -> float:
         """The same: intervals hold for all groups at once."""
         return self.half_width
@@ -123,11 +118,6 @@ class HiddenGroupsAnswer(LinearAnswer):
     def ratio(self) -> Ratio:
         """Of sums and shares, so that the intervals of all groups hold at once."""
         return Ratio(self.noise, self.pair.weight, self.pair.query.rounding_upper, LEVEL / len(self.pair.labels))
-
-    @property
-    def share_half_width(self) -> float:
-        """The released shares of all groups are off by more with probability at most 5 %."""
-        return self.ratio.share_half_width
 
     def blocks(self, sample: Sample) -> list[tuple[str, list[float], float]]:
         """For each group its sums and its share, as they were released."""
@@ -186,28 +176,8 @@ class GroupedAnswer(HiddenGroupsAnswer):
 
     def tables(self, sample: Sample) -> Tables:
         """A row for each value in each group with its interval, and the shares of the groups."""
-        pair, inner = self.pair, self.pair.inner
-        least, most = (np.broadcast_to(end, (inner.dimension,)) for end in inner.between)
-        rows: Rows = []
-        for label, sums, share in self.blocks(sample):
-            columns = zip(inner.outputs, pair.middles, pair.reaches, sums, strict=True)
-            for i, (name, middle, reach, total) in enumerate(columns):
-                reach += self.query.rounding_upper
-                result = self.ratio.interval(total, share, reach)
-                low, high = (-reach, reach) if result is None else result
-                at = None if result is None else middle + min(max(total / share, low), high)
-                rows.append(
-                    {
-                        GROUP: label,
-                        "output": name,
-                        **placed(inner.space, inner.places, i),
-                        "value": at,
-                        "low_95": max(middle + low - self.moved, float(least[i])),
-                        "high_95": min(middle + high + self.moved, float(most[i])),
-                        "unit": self.query.unit,
-                        "determined": result is not None,
-                    }
-                )
+        blocks = self.blocks(sample)
+        rows = [row for label, sums, share in blocks for row in self.means(sums, share, **{GROUP: label})]
         return {"values": rows, "groups": self.group_rows(sample)}
 
 

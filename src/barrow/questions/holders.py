@@ -20,7 +20,8 @@ from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.queries import Query
 from barrow.queries.holders import Holders, holders
-from barrow.questions.answer import Rows, Sample, Tables, number, placed, share_row, value_words
+from barrow.queries.private_groups import GroupMeans
+from barrow.questions.answer import Rows, Sample, TableRow, Tables, number, placed, share_row, value_words
 from barrow.questions.cache import cached_query
 from barrow.questions.fieller import Ratio
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values
@@ -56,12 +57,57 @@ def slack_at(pair: Holders, noise: CalibratedNoise, ratio: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class HoldersAnswer(LinearAnswer):
-    """What a mean over people with records would be like.
+class RatioAnswer(LinearAnswer):
+    """What means would be like that are sums divided by shares, both of them released.
 
     Args:
-        pair: The sums over them, their share, and what was subtracted.
+        pair: The sums and the shares, and what was subtracted.
     """
+
+    pair: Holders | GroupMeans
+
+    @property
+    def measured(self) -> Query:
+        """The query about records."""
+        return self.pair.inner
+
+    @cached_property
+    def ratio(self) -> Ratio:
+        """A sum beside a share."""
+        return Ratio(self.noise, self.pair.weight, self.pair.query.rounding_upper)
+
+    @property
+    def share_half_width(self) -> float:
+        """The released shares are off by more with probability at most 5 %."""
+        return self.ratio.share_half_width
+
+    def means(self, sums: Sequence[float], share: float, **named: str) -> Rows:
+        """A row for each value with its interval, from sums and a share as they were released."""
+        inner, rows = self.pair.inner, []
+        # The mean over snapped records lies within the items' range; over records as they are it may lie beyond.
+        least, most = (np.broadcast_to(end, (inner.dimension,)) for end in inner.between)
+        columns = zip(inner.outputs, self.pair.middles, self.pair.reaches, sums, strict=True)
+        for i, (name, middle, reach, total) in enumerate(columns):
+            reach += self.query.rounding_upper
+            result = self.ratio.interval(total, share, reach)
+            low, high = (-reach, reach) if result is None else result
+            row: TableRow = {
+                **named,
+                "output": name,
+                **placed(inner.space, inner.places, i),
+                "value": None if result is None else middle + min(max(total / share, low), high),
+                "low_95": max(middle + low - self.moved, float(least[i])),
+                "high_95": min(middle + high + self.moved, float(most[i])),
+                "unit": self.query.unit,
+                "determined": result is not None,
+            }
+            rows.append(row)
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class HoldersAnswer(RatioAnswer):
+    """What a mean over people with records would be like."""
 
     pair: Holders
 
@@ -74,51 +120,16 @@ class HoldersAnswer(LinearAnswer):
         return _of_means(self.pair, super().by_user_level(epsilon))
 
     @property
-    def measured(self) -> Query:
-        """The query about records."""
-        return self.pair.inner
-
-    @property
     def half_width_all(self) -> float:
         """The same for all values at once: intervals from half widths that hold together."""
         ratio = 1.0 + max(self.pair.reaches) / self.pair.weight
         return float(self.noise.simultaneous_half_width) * ratio + self.moved
 
-    @cached_property
-    def ratio(self) -> Ratio:
-        """The sum over people with records, and their share."""
-        return Ratio(self.noise, self.pair.weight, self.pair.query.rounding_upper)
-
-    @property
-    def share_half_width(self) -> float:
-        """The released share of people with records is off by more with probability at most 5 %."""
-        return self.ratio.share_half_width
-
     def tables(self, sample: Sample) -> Tables:
         """A row for each value with its interval, and the share of people with records with its own."""
-        values = np.asarray(sample.values, dtype=np.float64)
-        share, width = float(values[-1]) / self.pair.weight, self.share_half_width
-        rows: Rows = []
-        columns = zip(self.pair.inner.outputs, self.pair.middles, self.pair.reaches, strict=True)
-        # The mean over snapped records lies within the items' range; over records as they are it may lie beyond.
-        least, most = (np.broadcast_to(end, (self.pair.inner.dimension,)) for end in self.pair.inner.between)
-        for i, (name, middle, reach) in enumerate(columns):
-            reach += self.query.rounding_upper
-            result = self.ratio.interval(float(values[i]), share, reach)
-            low, high = (-reach, reach) if result is None else result
-            at = None if result is None else middle + min(max(float(values[i]) / share, low), high)
-            rows.append(
-                {
-                    "output": name,
-                    **placed(self.terms.space.records_space, self.pair.inner.places, i),
-                    "value": at,
-                    "low_95": max(middle + low - self.moved, float(least[i])),
-                    "high_95": min(middle + high + self.moved, float(most[i])),
-                    "unit": self.query.unit,
-                    "determined": result is not None,
-                }
-            )
-        return {"values": rows, "people": [share_row(share, width)]}
+        *sums, last = np.asarray(sample.values, dtype=np.float64).tolist()
+        share = last / self.pair.weight
+        return {"values": self.means(sums, share), "people": [share_row(share, self.share_half_width)]}
 
     def facts(self) -> AnswerFacts:
         """What the statement says about the values."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -285,21 +285,9 @@ class Data:
         """Plain data; frames in memory are left out."""
         source = self.source
         where = None if source is None or source.path is None else source.text if source.table else source.path
-        table = {
-            "source": where,
-            "sql": None if source is None else source.sql,
-            "user": self.user,
-            "items": list(self.items) or None,
-            "weight": self.weight,
-            "outside": None if self.outside == "error" else self.outside,
-            "version": self.version,
-            "acknowledge_sql": self.acknowledge_sql or None,
-            "encoding": None if self.encoding == "utf-8" else self.encoding,
-            "timeout": self.timeout,
-            "per_person": self.per_person,
-            **self._times,
-        }
-        return {key: value for key, value in table.items() if value is not None}
+        own = {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+        found = {"source": where, "sql": None if source is None else source.sql, "items": list(self.items) or None}
+        return {key: value for key, value in {**own, **found}.items() if value is not None}
 
     def named(self) -> dict[str, Any]:
         """What names these records in a ledger and in a key: where they are, their query and their version."""

@@ -190,22 +190,10 @@ def study_from_spec(
 def _data(table: DataTable | None, folder: str | os.PathLike[str], acknowledge_sql: bool) -> Data | None:
     if table is None:
         return None
-    return Data(
-        None if table.source is None else from_here(table.source, folder),
-        user=table.user,
-        items=tuple([table.items] if isinstance(table.items, str) else table.items),
-        sql=table.sql,
-        weight=table.weight,
-        outside=table.outside,
-        version=None if table.version is None else str(table.version),
-        acknowledge_sql=acknowledge_sql,
-        encoding=table.encoding,
-        timeout=table.timeout,
-        per_person=table.per_person,
-        time=table.time,
-        period=table.period,
-        zone=table.zone,
-    )
+    told = msgspec.structs.asdict(table)
+    told["source"] = None if table.source is None else from_here(table.source, folder)
+    told["items"] = tuple([table.items] if isinstance(table.items, str) else table.items)
+    return Data(**{**told, "acknowledge_sql": acknowledge_sql})
 
 
 def auto_spec(space: Any) -> dict[str, Any] | None:
