@@ -28,6 +28,7 @@ from barrow.collect.prio3.prio3 import NONCE
 from barrow.collect.share_messages import ALL, ShareMessage, message_for, message_size, read_message
 from barrow.collect.share_store import ACCEPTED, RECEIVED, REFUSED, TOLD
 from barrow.collect.stores import StoreError
+from barrow.collect.sum_exchange import Line
 from barrow.collect.sum_task import SumTask, role_name
 from barrow.collect.web import (
     MOST_BYTES,
@@ -40,7 +41,7 @@ from barrow.collect.web import (
     constant,
     reply,
 )
-from barrow.errors import BarrowError, ParameterError
+from barrow.errors import BarrowError, LedgerError, ParameterError
 
 _MAC = 32
 _BINARY = ((b"content-type", b"application/octet-stream"), (b"cache-control", b"no-store"))
@@ -107,7 +108,7 @@ class HelperService:
                 raise RefusedError(401, "for the leader of this card only")
             try:
                 result = await asyncio.get_running_loop().run_in_executor(self._thread, handle, data)
-            except ParameterError as error:  # its text names counts of reports, which the leader knows, and no person
+            except (ParameterError, LedgerError) as error:  # texts name counts, which the leader knows, and no person
                 raise RefusedError(409, error.problem) from None
             return Reply(self._wire.wrap(f"{kind} answer", result), 200, _BINARY)
 
@@ -345,13 +346,27 @@ class Worker:
                 store.pause(False)  # nothing was closed: more reports may come
                 raise
         closings = [self.aggregator.close(fewest=fewest)]
-        closings += [msgspec.json.decode(self._ask(i, "closing", b""), type=Closing) for i in range(len(self._helpers))]
+        closings += [self._line(i, "closing", b"", Closing) for i in range(len(self._helpers))]
         share = self.aggregator.share(closings[1:])  # compares before anything is asked for
         shares = []
         for i in range(len(self._helpers)):
             others = [closing for closing in closings if closing.aggregator != i + 1]
-            shares.append(msgspec.json.decode(self._ask(i, "sum", msgspec.json.encode(others)), type=SumShare))
+            shares.append(self._line(i, "sum", msgspec.json.encode(others), SumShare))
         return [share, *shares]
+
+    def _line(self, helper: int, kind: str, data: bytes, form: type[Line]) -> Line:
+        """A helper's closing or share, in its own name."""
+        try:
+            result = msgspec.json.decode(self._ask(helper, kind, data), type=form)
+        except (ValueError, RecursionError):
+            result = None
+        if result is None or (result.card, result.aggregator) != (self.aggregator.task.card, helper + 1):
+            raise SendError(
+                f"What the {role_name(helper + 1)} sent is no {kind} of its own; nothing was written.",
+                allowed="what barrow collect aggregate --serve sends",
+                fix="ask whoever runs it; do not release without its share",
+            )
+        return result
 
 
 def status_of(aggregator: Aggregator) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 
+import msgspec
 import pytest
 
 from barrow.collect.admission import attest
@@ -135,6 +136,33 @@ def test_what_answers_in_a_helpers_place_is_not_believed(tmp_path):
             parties.worker.turn()
     with pytest.raises(ParameterError, match="2 helpers are named, and the card has 1"):
         Worker(parties.leader, ["a", "b"], VERIFY, parties.post)
+
+
+def test_a_helper_that_answers_in_another_ones_name_or_nonsense_has_nothing_written(tmp_path):
+    world = World(tmp_path)
+    parties, plain = Parties(world), Wire(world.task, VERIFY, 1)
+    parties.send([body(world)])
+    for kind in ("closing", "sum"):
+        for change in (lambda line: {**line, "aggregator": 0}, lambda line: {**line, "card": "x"}, lambda _: {}):
+
+            def forged(address, data, form, kind=kind, change=change):
+                status, answer = parties.post(address, data, form)
+                line = plain.unwrap(f"{kind} answer", answer) if status == 200 else None
+                if line is None or line[:1] != b"{":
+                    return status, answer
+                return status, plain.wrap(f"{kind} answer", json.dumps(change(json.loads(line))).encode())
+
+            with pytest.raises(SendError, match=f"What the helper sent is no {kind} of its own"):
+                Worker(parties.leader, ["h0"], VERIFY, forged).close(fewest=1)
+    own = parties.worker.close(fewest=1)
+    assert add_shares(world.task, own).reports == 1
+    # A leader that changes its mind about its own share learns nothing more, and is told so.
+    other = json.dumps([{**json.loads(msgspec.json.encode(parties.leader.close())), "commitment": "sha256:0"}]).encode()
+    status, answer = ask(parties.apps[0], "POST", "/sum", plain.wrap("sum", other))
+    assert (status, answer["problem"]) == (
+        409,
+        "Another aggregator sent two different closings; no share is written.",
+    )
 
 
 def test_too_few_reports_close_nothing_and_more_may_come(tmp_path):
