@@ -288,7 +288,7 @@ def test_short_decimals_are_shown_as_they_are(text: str) -> None:
 def test_over_budget_says_what_would_fit() -> None:
     error = OverBudgetError.of(Amount(200, "2e-9"), Amount("1/3", "1e-9"), symbol="alpha", whose="'visits'")
     text = str(error)
-    for line in ("Requested   alpha 200, delta 2e-9", "Remaining   alpha ≈0.333333, delta 1e-9", "Difference  "):
+    for line in ("Requested   alpha 200, delta 2e-9", "Remaining   alpha ≈0.3333, delta 1e-9", "Difference  "):
         assert line in text
     assert error.fix == "alpha=0.333333333333 with delta=1e-9 fits"
     assert error.difference == Amount(200 - Fraction(1, 3), "1e-9")

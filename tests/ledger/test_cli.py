@@ -236,12 +236,12 @@ def test_promises(promised: Path, tmp_path: Path, run: Any) -> None:
     release(promised, study, "k1", 2)
     shown = run("show", promised)
     assert "all data by 300 m: ε ≈0.26 of 1 used." in shown
-    assert "1 day of 30 anywhere: ε ≈0.0666667 of 0.5 used." in shown
+    assert "1 day of 30 anywhere: ε ≈0.06667 of 0.5 used." in shown
     assert "heatmap 1km" in shown
     assert (
         run("show", promised, "--who")
         .splitlines()[1]
-        .endswith(": all data by 300 m: ≈0.26, 1 day of 30 anywhere: ≈0.0666667.")
+        .endswith(": all data by 300 m: ≈0.26, 1 day of 30 anywhere: ≈0.06667.")
     )
     assert run("show", promised, "--by-question").splitlines()[1].startswith("heatmap 1km: all data by")
     assert run("show", promised, "--csv").splitlines()[0].startswith("record,when,period,group,question,what,key")

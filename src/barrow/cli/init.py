@@ -193,7 +193,8 @@ def _complete(flags: dict[str, Any]) -> None:
 
 
 def _ask(flags: dict[str, Any]) -> None:
-    """Fill in what is missing, one question at a time."""
+    """Fill in what is missing, one question at a time; who typed everything is asked nothing."""
+    given = dict(flags)
     say = click.prompt
     if flags.get("source") is not None:
         names = list(work.engine_for(work.Source.parse(flags["source"])).columns(work.Source.parse(flags["source"])))
@@ -222,6 +223,8 @@ def _ask(flags: dict[str, Any]) -> None:
         flags["users"] = say("How many people are the data about (public)", type=Whole(1))
     if flags.get("dataset") is None:
         flags["dataset"] = say("What is the data set called (public)")
+    if flags == given:
+        return
     for flag, words in _PUBLISHED.items():
         if flags.get(flag) is None:
             flags[flag] = say(f"{words} (for catalogues of data; Enter leaves it out)", default="", show_default=False)

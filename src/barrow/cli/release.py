@@ -9,6 +9,7 @@ import click
 import msgspec
 
 from barrow.cli import work
+from barrow.cli.first_values import first_values
 from barrow.cli.pages import show_page
 from barrow.cli.study_options import (
     asking_options,
@@ -20,7 +21,6 @@ from barrow.cli.study_options import (
 from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, echo_raw, output_options
 from barrow.errors import ParameterError
 
-_SHOWN = 5
 """How many values of each release are shown, beside the first line."""
 
 
@@ -163,15 +163,13 @@ def _brief(result: work.Release) -> str:
     odds = [(row.odds, f"if {row.changed}") for row in statement.protected]
     odds.append((statement.worst_case.odds, "if everything had been different"))
     learnt = "; ".join(f"{work.percent_up(most)} {change}" for most, change in odds)
-    first, *rest = result.summary or [""]
-    more = [f"… all {len(result.rows()):,} values are in values.csv"] if len(rest) > _SHOWN else []
     reads = statement.answer.about.reads if statement.answer.about is not None else ""
     name = f"{statement.name}, {reads}" if reads else statement.name
     return "\n".join(
         [
             f"── {name}",
             work.released_words(statement),
-            *(line for line in [first, *rest[:_SHOWN], *more] if line),
+            *first_values(result),
             f"A 50 % guess about one person can become at most {learnt}.",
         ]
     )

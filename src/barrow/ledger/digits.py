@@ -9,13 +9,13 @@ from barrow.numerics import exact
 
 
 def show(value: Fraction) -> str:
-    """``value`` for people: exact where the decimal is short, else six digits with a mark.
+    """``value`` for people: exact where the decimal is short, else four digits with a mark.
 
     >>> show(Fraction(1, 4)), show(Fraction(1, 3)), show(Fraction(1, 10**9)), show(Fraction(10**7))
-    ('0.25', '≈0.333333', '1e-9', '10000000')
+    ('0.25', '≈0.3333', '1e-9', '10000000')
     """
     text = typed_down(value)
-    return text if exact(text) == value else "≈" + _plain(Decimal(f"{float(value):.6g}"))
+    return text if exact(text) == value else "≈" + _plain(Decimal(f"{float(value):.4g}"))
 
 
 def typed_down(value: Fraction) -> str:

@@ -264,7 +264,7 @@ def between(low: Exact, high: Exact, unit: str = "", *, digits: int = 3, zeros: 
     return " to ".join(ends)
 
 
-def with_interval(value: float | None, low: float, high: float | None, unit: str = "") -> str:
+def with_interval(value: float | None, low: float, high: float | None, unit: str = "", period: float = 0.0) -> str:
     """A released value and its 95 % interval, with the digits that its width justifies; the ends rounded outwards.
 
     Args:
@@ -272,13 +272,14 @@ def with_interval(value: float | None, low: float, high: float | None, unit: str
         low: The lower end.
         high: The upper end; None where there is none.
         unit: Of all three: "%" for shares.
+        period: The length of the circle on which they lie; an interval may go through its beginning.
 
     >>> with_interval(2247.82, 2224.94, 2270.7, "EUR"), with_interval(0.25, 0.2, 0.3, "%")
     ('2,248 EUR, from 2,224 to 2,271 (95 %)', '25 %, from 20 % to 30 % (95 %)')
     >>> with_interval(None, 1234567.4, 7654321.0), with_interval(3.0, 3.0, 3.0, "km"), with_interval(0.512, 0.5, None)
     ('not determined, from 1,200,000 to 7,700,000 (95 %)', '3 km, from 3 to 3 (95 %)', '0.512, from 0.5 to any (95 %)')
     """
-    wide = math.inf if high is None else (high - low) / 2.0
+    wide = math.inf if high is None else (high - low + (period if high < low else 0.0)) / 2.0
     last = math.floor(math.log10(wide)) - 1 if 0.0 < wide < math.inf else None
 
     def written(number: float, rounding: str, unit: str) -> str:
@@ -292,6 +293,21 @@ def with_interval(value: float | None, low: float, high: float | None, unit: str
 
 
 @lru_cache(2**12, typed=True)  # pictures and tables say the same numbers; 0.1 and its exact value differ
+def plus_minus(value: float, width: float, unit: str = "") -> str:
+    """A released value and its half width in the digits that the width justifies; no true value is left out by it.
+
+    >>> plus_minus(1765.92, 39.4, "km"), plus_minus(0.0424713, 0.00532), plus_minus(32.2, 0.0, "min")
+    ('1,766 ± 40 km', '0.0425 ± 0.0054', '32.2 ± 0 min')
+    """
+    if not 0.0 < width < math.inf:
+        return f"{near(value, digits=6)} ± {at_most(width)} {unit}".rstrip()
+    last = math.floor(math.log10(width)) - 1
+    digits = 1 if value == 0.0 else min(max(1, math.floor(math.log10(abs(value))) - last + 1), 17)
+    shown = rounded_to(Fraction(value), digits, ROUND_HALF_EVEN)
+    off = Fraction(width) + abs(Fraction(shown) - Fraction(value))
+    return f"{near(value, digits=digits)} ± {at_most(off, digits=2)} {unit}".rstrip()
+
+
 def _written(value: Exact, unit: str, digits: int, rounding: str, zeros: bool = False) -> str:
     if isinstance(value, float) and math.isinf(value):
         text = "∞" if value > 0 else "-∞"

@@ -176,14 +176,16 @@ def number(row: Mapping[str, object], column: str) -> float:
     return value
 
 
-def value_words(row: TableRow, unit: str, column: str = "value") -> str:
+def value_words(row: TableRow, unit: str, column: str = "value", period: float = 0.0) -> str:
     """A value of a table with its interval, in words.
 
     >>> value_words({"value": 3.0, "low_95": 2.0, "high_95": 4.0}, "km")
     '3 km, from 2 to 4 (95 %)'
+    >>> value_words({"value": 1.0891, "low_95": 22.36, "high_95": 3.81}, "h", period=24.0)
+    '1.1 h, from 22.3 to 3.9 (95 %)'
     """
     value, high = (None if row[name] is None else number(row, name) for name in (column, "high_95"))
-    return with_interval(value, number(row, "low_95"), high, unit)
+    return with_interval(value, number(row, "low_95"), high, unit, period)
 
 
 def share_row(share: float, width: float) -> TableRow:

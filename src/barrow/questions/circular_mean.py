@@ -154,12 +154,12 @@ class CircularMeanAnswer(ReadOffAnswer):
 @summary.register(CircularMeanAnswer)
 def _(answer: CircularMeanAnswer, drawn: Sample) -> list[str]:
     """Mean and spread with their intervals."""
-    lines = []
+    lines, period = [], 2.0 * answer.terms.space.records_space.diameter
     for row in answer.tables(drawn)["values"]:
         if row["value"] is None:
             lines.append(f"{row['output']}: not determined: the noise may have reversed it")
             continue
-        lines.append(f"{row['output']}: {value_words(row, answer.error_unit)}")
+        lines.append(f"{row['output']}: {value_words(row, answer.error_unit, period=period)}")
     return lines
 
 

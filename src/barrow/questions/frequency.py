@@ -38,7 +38,7 @@ from barrow.questions.items import (
     reports_sentence,
     sampling_lines,
 )
-from barrow.questions.noise_words import off_words, people_words
+from barrow.questions.noise_words import about_words, off_words, people_words
 from barrow.questions.plan_text import answer_lines, details, own_notes
 from barrow.questions.question import Traits
 from barrow.questions.releasing import error_after, on_map, simulated, summary
@@ -306,8 +306,8 @@ def _(answer: FrequencyAnswer) -> list[str]:
     reports, unit = [line for line in answer.choice.lines() if line.startswith("Reports")], answer.error_unit
     estimate, *rest = (line for line in answer.estimator.lines() if not line.startswith("Warning"))
     off = (
-        f"Error     the histogram is off by about {near(answer.error, unit)}, at most about "
-        f"{near(answer.error_most, unit)} (EMD after decoding, predicted)"
+        f"Error     the histogram is off by {about_words(answer.error, answer.error_most, unit)} (EMD after decoding, "
+        "predicted)"
     )
     before = [line.replace("Error ", "      ", 1) for line in rest]
     lines = [*sampling_lines(answer), *reports, estimate, off, *before, *bounded_lines(answer)]

@@ -17,7 +17,7 @@ from barrow.planning.candidates import Candidate
 from barrow.planning.histograms import noise_within
 from barrow.planning.simulate import simulate
 from barrow.promises import Model
-from barrow.questions.noise_words import stated_noise
+from barrow.questions.noise_words import about_words, stated_noise
 from barrow.questions.prices import finer_words
 
 if TYPE_CHECKING:
@@ -95,10 +95,8 @@ def answer_words(plan: HistogramAnswer) -> Iterator[str]:
     chosen = plan.chosen
     whose = " on each person's report" if plan.terms.model is Model.LOCAL else ""
     yield f"Chosen    {chosen.name}: {chosen.words}, scale {near(float_up(stated_noise(plan.noise)[0]))}{whose}"
-    yield (
-        f"Error     the histogram is off by about {_sized(plan, plan.error)}, at most about "
-        f"{_sized(plan, plan.error_most)}, from the records as they are (EMD, predicted)"
-    )
+    off = about_words(plan.error, plan.error_most, plan.terms.space.unit)
+    yield f"Error     the histogram is off by {off}, from the records as they are (EMD, predicted)"
     if plan.terms.space.snapping_upper:
         space = plan.terms.space
         moved, most = _sized(plan, plan.snapping_typical), _sized(plan, space.snapping_upper * space.diameter)

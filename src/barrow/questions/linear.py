@@ -21,7 +21,7 @@ from barrow.mechanisms.summed import SummedNoise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.numerics import exact_text, float_up
-from barrow.numerics.exact import at_most, near
+from barrow.numerics.exact import at_most, near, plus_minus
 from barrow.planning.candidates import BaselineComparison, Candidate, checked_definition, preferred, user_level_within
 from barrow.planning.notes import Note, Severity, warnings_of
 from barrow.planning.terms import Terms
@@ -457,7 +457,7 @@ def value_lines(answer: LinearAnswer, drawn: Sample) -> list[str]:
     unit, width, values = answer.query.unit, answer.half_width, drawn.values
     if len(values) <= 12:
         named = zip(answer.query.outputs, values, strict=True)
-        return [f"{name}: {float(value):.6g} ± {width:.3g} {unit} (95 %)".rstrip() for name, value in named]
+        return [f"{name}: {plus_minus(float(value), width, unit)} (95 %)" for name, value in named]
     width = answer.half_width_all  # of thousands of values some pass a threshold for one value
     above = int((values > width).sum())
     return [f"{above:,} of {len(values):,} values stand out from the noise (all at once ± {width:.3g}, 95 %)."]
@@ -474,7 +474,7 @@ def _(answer: LinearAnswer, collector: ReportSums) -> Collected:
     unit = f" {query.unit}".rstrip()
     like = [""] * len(rows) if about is None else [f"; people like them: about ± {width:.3g}{unit}" for width in about]
     lines = [
-        f"{row['output']}: {row['value']:.6g} ± {row['half_width_95']:.3g}{unit} (95 %, of these people){words}"
+        f"{row['output']}: {plus_minus(row['value'], row['half_width_95'], query.unit)} (95 %, of these people){words}"
         for row, words in zip(rows, like, strict=True)
     ]
     lines.append(f"From {sums.n:,} reports; noise alone: ± {noise:.3g}{unit} (95 %).")

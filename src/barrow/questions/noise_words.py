@@ -79,6 +79,16 @@ def noise_sentence(facts: AnswerFacts) -> str:
     )
 
 
+def about_words(about: float, most: float, unit: str) -> str:
+    """A predicted error, and the largest one over several references where that is another number.
+
+    >>> about_words(1.97, 2.4, "km"), about_words(1.97, 1.9701, "km")
+    ('about 1.97 km, at most about 2.4 km', 'about 1.97 km')
+    """
+    size, largest = near(about, unit), near(most, unit)
+    return f"about {size}" if size == largest else f"about {size}, at most about {largest}"
+
+
 def off_words(statement: Statement, predicted: float, most: float) -> str:
     """How far off a released histogram is: by itself where that is known, else as it was predicted."""
     own, unit = statement.error_after, statement.unit

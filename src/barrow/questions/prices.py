@@ -10,9 +10,11 @@ from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
 from barrow.promises import RecordMap, describe_move, odds_upper, percent_up
 from barrow.questions.answer import Answer
+from barrow.spaces.grids import may_be_whole
 
 _LOUD = 2
 """A grid that makes a promise cost so many times its distance is spoken of."""
+_FINER = 'finer ones cost less (cell = "auto" finds the best)'
 
 
 def charge(answer: Answer, share: Fraction, reach: Fraction) -> Fraction:
@@ -59,9 +61,11 @@ def grid_costs(terms: Terms) -> list[str]:
             times = float(satisfied.reach / satisfied.distance)
             far = near(float(satisfied.reach) * space.diameter, space.unit)
             far = far if space.unit else f"{far} of the largest distance"
+            kind = may_be_whole(space)
+            less = f"if all records are {kind}, whole = true costs nothing" if kind else _FINER
             results.append(
                 f'The promise "{satisfied.promise.text}" is charged as {far} on these cells, {times:.3g} times its '
-                'distance; finer ones cost less (cell = "auto" finds the best)'
+                f"distance; {less}"
             )
     return results
 

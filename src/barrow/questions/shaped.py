@@ -15,7 +15,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import EdgeNoise, Strategy, strategies_for
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
-from barrow.numerics.exact import at_most
+from barrow.numerics.exact import at_most, plus_minus
 from barrow.planning.candidates import ALIKE, Candidate, best_first
 from barrow.planning.terms import Terms
 from barrow.promises import Model
@@ -158,7 +158,7 @@ def _(answer: StrategyAnswer, sample: Sample) -> list[str]:
         return value_lines(answer, sample)
     named = zip(answer.query.outputs, sample.values, answer.widths, strict=True)
     unit = answer.query.unit
-    return [f"{name}: {float(value):.6g} ± {width:.3g} {unit} (95 %)".rstrip() for name, value, width in named]
+    return [f"{name}: {plus_minus(float(value), width, unit)} (95 %)" for name, value, width in named]
 
 
 @parameters.register(StrategyAnswer)

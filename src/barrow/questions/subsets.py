@@ -34,7 +34,7 @@ from barrow.questions.channels import LocalChannel
 from barrow.questions.collecting import Collected, Integers, ReportSums, collected, for_people
 from barrow.questions.comparing import RankedAnswer, against
 from barrow.questions.estimates import ErrorEstimate, estimate
-from barrow.questions.noise_words import people_words
+from barrow.questions.noise_words import about_words, people_words
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.releasing import parameters, simulated, summary
 from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, NoiseFacts
@@ -266,8 +266,8 @@ def _(answer: SubsetsAnswer) -> list[str]:
     unit = answer.error_unit
     return [
         f"Chosen    {answer.chosen.name}: {answer.chosen.words}",
-        f"Error     the histogram is off by about {near(answer.error, unit)}, at most about "
-        f"{near(answer.error_most, unit)} (EMD after decoding, predicted)",
+        f"Error     the histogram is off by {about_words(answer.error, answer.error_most, unit)} (EMD after decoding, "
+        "predicted)",
     ]
 
 

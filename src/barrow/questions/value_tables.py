@@ -135,6 +135,6 @@ def quantile_words(rows: Rows) -> list[str]:
     """Quantiles with their intervals, a line each.
 
     >>> quantile_words([{"quantile": "0.5", "value": 3.0, "low_95": 2.0, "high_95": 4.0, "unit": "km"}])
-    ['0.5: 3 km, from 2 to 4 (95 %)']
+    ['quantile 0.5: 3 km, from 2 to 4 (95 %)']
     """
-    return [f"{row['quantile']}: {value_words(row, str(row['unit']))}" for row in rows]
+    return [f"quantile {row['quantile']}: {value_words(row, str(row['unit']))}" for row in rows]

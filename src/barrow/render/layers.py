@@ -21,7 +21,7 @@ from barrow.questions.value_tables import Rows, bounds_of, values_of
 from barrow.render.figures.layers import FigureLayer
 
 _SEED = 20261118
-_FRAMES = ((8, 1), (2000, 3), (12_000, 2))
+_FRAMES = ((8, 1), (2000, 3), (12_000, 2), (40_000, 1))
 """So many draws up to so many values; beyond them there are no layers."""
 _ANOTHER = "If the released values were the truth, the noise could as well have shown this. What changes is noise."
 _USER_LEVEL = (

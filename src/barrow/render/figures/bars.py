@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import at_most, between, near
+from barrow.numerics.exact import PERCENT, at_most, between, near
 from barrow.render.figures.data import BarData, ColumnData
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Beside, Numbers, Readings, checked_labels, finite
@@ -103,8 +103,19 @@ def largest_text(readings: Readings, names: Sequence[object]) -> str:
     best = int(readings.value.argmax())
     below = int(readings.below.sum())
     many = f" {below:,} of {len(readings):,} values cannot be distinguished from 0." if below else ""
+    if below == len(names) > 1:
+        return none_stands_out(readings)
     text = readings.describe(best, names[best])
     return f"{text}.{many}" if len(names) == 1 else f"The largest value is {text}.{many}"
+
+
+def none_stands_out(readings: Readings) -> str:
+    """The finding where every single value may be 0: only what many of them show together is known."""
+    most = max(readings.ceiling(i) for i in range(len(readings)))
+    none = f"No single one of {len(readings):,} values stands out from the noise"
+    known = readings.unit != PERCENT or most < 1.0
+    limit = f": each is at most {at_most(most, readings.unit, digits=2)}" if known else ""
+    return f"{none}{limit}. Read the shape, not single bars."
 
 
 def each_text(readings: Readings, names: Sequence[object]) -> str:
@@ -224,9 +235,7 @@ def histogram(
 def _finding(readings: Readings, name: Callable[[int], str]) -> str:
     best, below = int(readings.value.argmax()), int(readings.below.sum())
     if below == len(readings) > 1:
-        most = max(readings.ceiling(i) for i in range(below))
-        none = f"No single one of {below:,} values stands out from the noise: each is at most"
-        return f"{none} {at_most(most, readings.unit, digits=2)}. Read the shape, not single bars."
+        return none_stands_out(readings)
     many = f" {below:,} of {len(readings):,} values cannot be distinguished from 0." if below else ""
     return f"The largest value is {readings.describe(best, name(best))}.{many}"
 

@@ -23,6 +23,8 @@ Outline = str | PathLike[str] | Mapping[str, Any]
 
 _STATES: Box = (24.0, -130.0, 50.0, -66.0)
 _WORLD: Box = (-90.0, -180.0, 90.0, 180.0)
+_CITY = 1.0
+"""Below so many degrees bundled coasts, which are drawn for 1 : 50,000,000, would put parts of a city into the sea."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ class Ground:
 
 @lru_cache(maxsize=16)
 def bundled_ground(projection: MapProjection) -> Ground:
-    """Natural Earth's land and borders, and the states of the USA where the box shows them."""
+    """Natural Earth's land and borders, and the states of the USA where the box shows them; nothing in cities."""
+    south, west, north, east = projection.box
+    if max(north - south, east - west) < _CITY:
+        return Ground("", "", "", sea=False)
     land, border, state = _bundled(projection.box)
     return Ground(
         _paths(land, projection, close=True),

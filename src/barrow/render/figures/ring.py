@@ -41,7 +41,7 @@ def ring(
     """
     readings = Readings.of(values, **beside)
     names = checked_labels(labels, len(readings))
-    text, note = largest_text(readings, names), ""
+    text, note, shape = largest_text(readings, names), "", len(readings) > 1 and bool(readings.below.all())
     if len(readings) > _MOST:
         # Neighbours share a wedge, which shows the largest of them.
         parts = np.array_split(np.arange(len(readings)), _MOST)
@@ -69,7 +69,7 @@ def ring(
         filled = {"class_": "unsure", "fill": hatched()} if readings.below[i] else {"class_": "bar"}
         wedge = element("path", d=_wedge(place, i, count, inner, r), **filled)
         whisker = ""
-        if readings.low is not None and readings.high is not None:
+        if readings.low is not None and readings.high is not None and not shape:
             (ax, ay), (bx, by) = (place(radius(e), turn) for e in (readings.low[i], readings.high[i]))
             line = f"M{number(ax)},{number(ay)}L{number(bx)},{number(by)}"
             whisker = element("path", d=line, class_="casing") + element("path", d=line, class_="whisker")

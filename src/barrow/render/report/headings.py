@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows
 from barrow.render.report.page import Learnt
 from barrow.spaces import Space
+from barrow.spaces.augmented import base_space
 from barrow.study.prose import kind_of
 from barrow.study.statement import space_of
 
@@ -23,6 +25,7 @@ _MODELS = {
     "shuffle": "Nobody: each person's reports were randomised before they left, and mixed with those of all others.",
     "local": "Nobody: each person's report was randomised before it left.",
 }
+_HISTOGRAM = re.compile(r"the histogram of people's items over ([\d,]+) items")
 _VERDICTS = ((0.55, "hardly"), (0.6, "a little"), (0.75, "partly"), (0.9, "mostly"), (1.0, "yes, almost surely"))
 
 
@@ -71,13 +74,26 @@ def title_of(releases: Sequence[Released]) -> str:
     after = ("" if len(releases) == 1 and releases[0].statement.title else releases[0].by) + periods_of(releases)
     if len(own) == 1 and first.title:
         return first.title + after
-    names = ", ".join(dict.fromkeys(_noun(released.statement) for released in releases))
+    names = ", ".join(dict.fromkeys(_noun(released) for released in releases))
     asked = f"{names} of {first.people:,} people{after}"
     return f"{first.dataset}: {asked}" if first.dataset else asked[:1].upper() + asked[1:]
 
 
-def _noun(statement: Statement) -> str:
+def _noun(released: Released) -> str:
+    statement = released.statement
+    if not statement.title and statement.name == "histogram" and _on_earth(released):
+        return "map"
     return statement.title or statement.name.replace("_", " ")
+
+
+def _on_earth(released: Released) -> bool:
+    return released.where is not None and base_space(released.where).geometry.on_earth
+
+
+def _asked(released: Released) -> str:
+    """What was released, where a histogram is the share of each of its cells or values."""
+    each = "cells" if _on_earth(released) else "values"
+    return _HISTOGRAM.sub(rf"the share of people's records in each of \1 {each}", released.statement.released)
 
 
 def lead_of(releases: Sequence[Released]) -> str:
@@ -87,7 +103,8 @@ def lead_of(releases: Sequence[Released]) -> str:
         return first.description
     if len(releases) > 1:
         return f"{len(releases)} releases about {first.people:,} people; each person counts once."
-    asked = f"{first.released[:1].upper()}{first.released[1:]}{releases[0].by}"
+    words = _asked(releases[0])
+    asked = f"{words[:1].upper()}{words[1:]}{releases[0].by}"
     return f"{asked}. Computed from {first.people:,} people, each counting once."
 
 

@@ -50,11 +50,8 @@ def region_table(tables: Mapping[str, Rows], space: Space | None = None) -> Repo
     rows = tables.get(REGIONS, [])
     if not any(number(row, "items") > 1 for row in rows):
         return None
-    placed = "lat" in rows[0] and "lon" in rows[0]
-    shown = []
-    names = placed_names(rows[:MOST_ROWS], space) if placed else [str(row["name"]) for row in rows[:MOST_ROWS]]
-    for row, where in zip(rows[:MOST_ROWS], names, strict=True):
-        name = f"around {where}" if placed and row["items"] != 1 and not where.startswith("near ") else where
+    placed, shown = _placed(rows), []
+    for row, name in zip(rows[:MOST_ROWS], region_names(rows[:MOST_ROWS], space), strict=True):
         ends = between(number(row, "low_95"), number(row, "high_95"), "%", zeros=True)
         shown.append([name, f"{row['items']:,}", near(number(row, "share"), "%", digits=3, zeros=True), ends])
     return ReportTable(
@@ -66,6 +63,21 @@ def region_table(tables: Mapping[str, Rows], space: Space | None = None) -> Repo
         csv=csv_text(rows) if len(rows) <= MOST_ROWS * 8 else None,
         name="regions.csv",
     )
+
+
+def region_names(rows: Rows, space: Space | None, unit: str = "") -> list[str]:
+    """What regions are called: after the nearest city on Earth, else after their first and last items and ``unit``."""
+    if not _placed(rows):
+        return [f"{row['name']}{unit}" for row in rows]
+    names = placed_names(rows, space)
+    return [
+        f"around {name}" if row["items"] != 1 and not name.startswith("near ") else name
+        for row, name in zip(rows, names, strict=True)
+    ]
+
+
+def _placed(rows: Rows) -> bool:
+    return bool(rows) and "lat" in rows[0] and "lon" in rows[0]
 
 
 def placed_names(rows: Rows, space: Space | None) -> list[str]:

@@ -1,0 +1,71 @@
+"""The first values of a release on a terminal: what stands out from the noise, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from barrow.numerics.exact import PERCENT, at_least, at_most, near, with_interval
+
+if TYPE_CHECKING:
+    from barrow.study import Release
+
+_SHOWN = 5
+
+
+def first_values(result: Release) -> list[str]:
+    """A few lines: of a histogram quantiles, regions that stand out, or the largest items with their limits."""
+    tables = result.tables
+    rows = tables["values"]
+    if "regions" not in tables or "group" in rows[0]:
+        first, *rest = result.summary or [""]
+        more = [f"… all {len(rows):,} values are in values.csv"] if len(rest) > _SHOWN else []
+        return [line for line in [first, *rest[:_SHOWN], *more] if line]
+    # A command that releases nothing like this does not load what these lines are made with.
+    from barrow.questions.answer import number
+    from barrow.questions.value_tables import quantile_words
+    from barrow.render.report.merged import region_names
+
+    lines = quantile_words(tables.get("quantiles", []))
+    lines += [f"no records: {_share(row)}" for row in tables.get("no_records", [])]
+    apart = [row for row in rows if row.get("x", row.get("lat", "")) is None]  # what is outside has no place
+    lines += [f"{row['item']}: {_share(row)}" for row in apart]
+    found = tables["regions"]
+    if not found:
+        top = sorted(rows, key=lambda row: -number(row, "share"))[:_SHOWN]
+        unit = _unit(result)
+        lines += [
+            f"{row['item']}{unit}: {near(number(row, 'share'), PERCENT, digits=2)}, at most "
+            f"{at_most(number(row, 'high_95'), PERCENT, digits=2)} (95 %)"
+            for row in top
+        ]
+        return [*lines, f"None of {len(rows):,} values stands out from the noise by itself; all are in values.csv"]
+    names = region_names(found[:_SHOWN], result.space, ("x" in rows[0] and _unit(result)) or "")
+    lines += [f"{name}: {_share(row)}" for name, row in zip(names, found[:_SHOWN], strict=True)]
+    many = f"{len(found)} regions stand" if len(found) > 1 else "1 region stands"
+    own = f"all {len(rows):,} values are in values.csv"
+    return [*lines, f"{many} out from the noise (regions.csv); their intervals hold at once; {own}"]
+
+
+def _share(row: Mapping[str, object]) -> str:
+    """A share with its interval; a decoded one that lies outside it is not said: the interval is what holds."""
+    from barrow.questions.answer import number
+
+    share, low, high = (number(row, name) for name in ("share", "low_95", "high_95"))
+    if low <= share <= high:
+        return with_interval(share, low, high, PERCENT)
+    return f"from {at_least(low, PERCENT, digits=2)} to {at_most(high, PERCENT, digits=2)} (95 %)"
+
+
+def _unit(result: Release) -> str:
+    """The unit of items that are numbers."""
+    rows, unit = result.tables["values"], result.statement.unit
+    return f" {unit}" if unit and rows and _number(str(rows[0]["item"])) else ""
+
+
+def _number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
