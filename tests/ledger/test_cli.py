@@ -287,7 +287,7 @@ def test_anchor(file: Path, study: Path, tmp_path: Path, run: Any, monkeypatch: 
 def test_promises_in_quadrature(promised: Path, tmp_path: Path, run: Any) -> None:
     study = tmp_path / "promises.toml"
     out = run("init", promised, "--study", study, "--releases", 8)
-    assert "1 of every promise is kept for releases that add up in quadrature" in out
+    assert "All of every promise is kept for releases that add up in quadrature" in out
     assert Ledger.open(promised).budget.promised.quadrature.share == 1
     assert "keeps 0.5 of every promise" in run("init", promised, "--study", study, "--quadrature", "1/2", code=1)
     (tmp_path / "b").mkdir()

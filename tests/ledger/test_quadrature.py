@@ -73,6 +73,24 @@ def test_a_series_of_gaussian_releases_fits_and_has_less_noise(path: Path, relea
     assert {record.data["composer"] for record in again.records() if record.kind == "reserve"} == {"quadrature"}
 
 
+def test_what_is_planned_in_quadrature_costs_no_more_than_is_granted() -> None:
+    """Epsilons of mus are found by searches, which end a little above: nothing that was planned may be refused."""
+    for promise, releases, ratio in itertools.product(
+        (F(1, 10), F(3, 10)), range(2, 60, 3), (F(1, 10) + F(1, 2**58), F(1))
+    ):
+        alone = Terms(
+            Line(0, 60, step=1, unit="km"), 2000, (Promise("all", f"{float(60 * promise):g} km", "0.5"),), delta=DELTA
+        )
+        quadratic = in_series(alone, releases)[1]
+        assert quadratic is not None
+        mu = quadratic.mu_for(ratio)
+        noise = GaussianNoise(mu, delta=DELTA, model="central", range_ratio=ratio)
+        row = quadratic.satisfied[0]
+        assert noise.epsilon_at(row.share, row.reach, DELTA) <= quadratic.granted[0]
+        assert quadratic.granted[0] <= noise.epsilon_at(row.share, row.reach, DELTA) * (1 + F(1, 10**9))
+        assert noise.mu_at(row.share, row.reach) ** 2 <= quadratic.squares[0]
+
+
 def test_accounts_are_fixed_and_each_release_has_one(path: Path) -> None:
     ledger = Ledger.create(path, budget(share="1/2"))
     assert ledger.budget.composition == "quadrature"
@@ -107,6 +125,12 @@ def test_each_month_has_its_own_quadrature(path: Path) -> None:
     with pytest.raises(OverBudgetError):
         pay(ledger, "more", gaussian(mu * F(3, 5)), reads=both)
     assert ledger.verify().within_limits is True
+    shown = ledger.balances()[0]
+    october_alone = gdp_epsilon_upper(float(mu) * math.sqrt(0.72), 1e-9)
+    assert float(shown.periods["2026-10"]) == pytest.approx(october_alone, rel=1e-9)
+    assert max(shown.periods.values()) == shown.spent.loss <= F(1, 2)  # and not the sum of their epsilons
+    everything = math.sqrt(0.36 * 2 + (0.8 * 0.999) ** 2)
+    assert float(shown.repeated) == pytest.approx(gdp_epsilon_upper(float(mu) * everything, 1e-9))
 
 
 def test_ledgers_that_exist_keep_adding_and_splits_stay(path: Path, tmp_path: Path) -> None:

@@ -83,8 +83,9 @@ def plan(
     plans = [result.plan for result in parts]
     wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
     left = work.lines_left(study, plans)
+    together = work.together_lines(plans) if len(parts) > 1 else []
     if output.as_json:
-        echo_json(_told(study, parts, left))
+        echo_json({**_told(study, parts, left), **({"together": together} if together else {})})
     else:
         for line in [] if study.grids is None or output.quiet else study.grids.lines():
             echo(line)
@@ -93,6 +94,8 @@ def plan(
     if not output.silent:
         for line in left:
             echo(f"Left      {line}")
+        for line in together:
+            echo(f"Together  {line}")
         if wrote is not None:
             echo(f"\nWrote {wrote}.")
         for line in _study_lines(study, questions, periods, releases):

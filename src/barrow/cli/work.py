@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from barrow.questions.plan_text import answer_json, brief_lines, worst_alarm
     from barrow.questions.question import is_resolved
     from barrow.questions.recalled import keep_choices
+    from barrow.questions.together import together_lines
     from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
     from barrow.study import Data, Release, Study, read_study, study_from_spec, verify
     from barrow.study.about import LAST, About, release_folder
@@ -50,6 +51,7 @@ else:
             "barrow.questions.plan_text": "answer_json brief_lines worst_alarm",
             "barrow.questions.question": "is_resolved",
             "barrow.questions.recalled": "keep_choices",
+            "barrow.questions.together": "together_lines",
             "barrow.spaces": "cell_key parse_space parse_spec space_from_spec units_of",
             "barrow.study": "Data Release Study read_study study_from_spec verify",
             "barrow.study.about": "LAST About release_folder",

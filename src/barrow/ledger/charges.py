@@ -355,7 +355,8 @@ def spent_by(charges: Sequence[Charge], account: Account) -> list[Charge]:
     return [replace(c, account=account, amount=Amount(c.epsilons[number], c.amount.delta)) for c in charges]
 
 
-def _loss_at(number: int, charge: Charge) -> Fraction:
+def loss_at(number: int, charge: Charge) -> Fraction:
+    """What a payment adds to the epsilons of a promise: nothing where it is paid in quadrature."""
     return Fraction(0) if charge.squares else charge.epsilons[number]
 
 
@@ -363,7 +364,8 @@ def _delta_of(charge: Charge) -> Fraction:
     return Fraction(0) if charge.squares else charge.amount.delta
 
 
-def _square_at(number: int, charge: Charge) -> Fraction:
+def square_at(number: int, charge: Charge) -> Fraction:
+    """What it adds to the squares of a promise."""
     return charge.squares[number] if charge.squares else Fraction(0)
 
 
@@ -415,8 +417,8 @@ def totals_at(budget: Budget, charges: Sequence[Charge], number: int, paid: Paid
 
     quadratic = any(charge.squares for charge in charges)
     return Totals(
-        Amount(worst(partial(_loss_at, number)), worst(_delta_of, whole=True)),
-        worst(partial(_square_at, number), True) if quadratic else Fraction(0),
+        Amount(worst(partial(loss_at, number)), worst(_delta_of, whole=True)),
+        worst(partial(square_at, number), True) if quadratic else Fraction(0),
     )
 
 

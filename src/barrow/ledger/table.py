@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -18,10 +18,13 @@ from barrow.ledger.cells import Groups, cells_of, tally, worst_atom
 from barrow.ledger.charges import (
     Charge,
     Composer,
+    Totals,
     account_total,
+    loss_at,
     running_totals,
     spent_at,
     spent_by,
+    square_at,
     totals_at,
     used_at,
     worst_case,
@@ -32,6 +35,8 @@ from barrow.ledger.store import ChainHead
 from barrow.numerics import exact_text, float_up
 from barrow.promises import Event, Scope
 from barrow.promises.periods import Window
+
+_AmountOf = Callable[[Charge], Fraction]
 
 
 @dataclass(frozen=True)
@@ -297,7 +302,8 @@ class Overview:
             texts.append(f"{b.text}: ε {show(b.spent.loss)} of {show(b.limit.loss)} used{where}.")
         last, promised = self.balances[-1], self.budget.promised
         if promised is not None and promised.quadrature is not None:
-            adding, share = show(promised.adding), show(promised.quadrature.share)
+            whole = promised.adding == 0
+            adding, share = ("nothing", "All") if whole else (show(promised.adding), show(promised.quadrature.share))
             texts.append(
                 f"{share} of every promise is kept for releases that add up in quadrature (the root of the sum of the "
                 f"squares of their μ), {adding} for releases whose ε add."
@@ -376,7 +382,7 @@ def balances(state: LedgerState, composer: Composer) -> tuple[Balance, ...]:
         spent, promise = spent_at(budget, charges, number), budget.promises[number]
         periods, repeated = _by_period(budget, charges, number), None
         if promise.scope is not None:
-            repeated = worst_atom(budget.groups, charges, partial(_sum_at, number))
+            repeated = _jointly(budget, charges, number, lambda held, amount, _: sum(map(amount, held), Fraction(0)))
         results.append(Balance(account, "epsilon", limit, spent, limit.less(spent), promise.text, periods, repeated))
     return tuple(results)
 
@@ -411,16 +417,27 @@ def _by_period(budget: Budget, charges: Sequence[Charge], number: int) -> dict[s
     """What a change in each period alone has cost at a promise, for the costliest atom."""
     scope = budget.promises[number].scope
     labels = sorted({label for charge in charges for label in cells_of(scope, charge)})
-    return {label: worst_atom(budget.groups, charges, partial(_at, scope, number, label)) for label in labels}
+
+    def at(label: str, held: Sequence[Charge], amount: _AmountOf, squares: bool) -> Fraction:
+        result = tally(scope, held, amount, squares=squares)
+        return result.everywhere + result.cells.get(label, Fraction(0))
+
+    return {label: _jointly(budget, charges, number, partial(at, label)) for label in labels}
 
 
-def _at(scope: Scope | None, number: int, label: str, held: Sequence[Charge]) -> Fraction:
-    result = tally(scope, held, lambda charge: charge.epsilons[number])
-    return result.everywhere + result.cells.get(label, Fraction(0))
+def _jointly(
+    budget: Budget,
+    charges: Sequence[Charge],
+    number: int,
+    added: Callable[[Sequence[Charge], _AmountOf, bool], Fraction],
+) -> Fraction:
+    """What payments cost together at a promise: what is added of their epsilons, and of their squares the root."""
 
+    def worst(amount: _AmountOf, squares: bool) -> Fraction:
+        return worst_atom(budget.groups, charges, lambda held: added(held, amount, squares))
 
-def _sum_at(number: int, held: Sequence[Charge]) -> Fraction:
-    return sum((charge.epsilons[number] for charge in held), Fraction(0))
+    adding, square = worst(partial(loss_at, number), False), worst(partial(square_at, number), True)
+    return Totals(Amount(adding, 0), square).amount(budget, number).loss
 
 
 def _worst(budget: Budget, charges: Sequence[Charge]) -> Amount | None:

@@ -22,6 +22,7 @@ from barrow.promises.records import UNSEEN
 from barrow.spaces import Space
 
 _ONE = Fraction(1)
+_SEARCHED = 1 + Fraction(1, 10**12)
 _LEAST, _MOST = Fraction(1, 10**9), Fraction(10**9)
 
 
@@ -253,8 +254,13 @@ def _pure(square: Fraction) -> Fraction:
 
 @lru_cache(maxsize=1024)
 def _normal(square: Fraction, delta: Fraction) -> Fraction:
-    """The epsilon, rounded up, of Gaussian noise whose mu has this square."""
-    return Fraction(gdp_epsilon_upper(math.nextafter(math.sqrt(float_up(square)), math.inf), float_down(delta)))
+    """The epsilon, rounded up, of Gaussian noise whose mu has this square, and of every smaller mu.
+
+    A search ends within a part in 10^14 above the least epsilon, so that a smaller mu may have a larger result; what a
+    ledger counts are squares, which are exact.
+    """
+    largest = gdp_epsilon_upper(math.nextafter(math.sqrt(float_up(square)), math.inf), float_down(delta))
+    return Fraction(largest) * _SEARCHED
 
 
 def in_quadrature(terms: Terms, delta: Fraction, *, share: Fraction = Fraction(1)) -> Terms:
