@@ -240,7 +240,8 @@ def item_places(space: Space) -> list[TableRow]:
         result = [{key: value for one in each for key, value in one.items()} for each in itertools.product(*parts)]
     else:
         points = base.geometry.places
-        result = [{}] * base.items if points is None else [dict(placed(base, points, i)) for i in range(base.items)]
+        every = [] if points is None else np.asarray(points, dtype=np.float64).reshape(base.items, -1).tolist()
+        result = [dict(zip(base.geometry.axes, at, strict=False)) for at in every] or [{}] * base.items
     return [*result, *[dict.fromkeys(result[0])] * (space.items - len(result))]
 
 

@@ -27,6 +27,7 @@ from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.shapes import cell_places
 from barrow.spaces.space import Floats
+from barrow.study.features import feature_collection
 
 _TRIES = 20
 _ROOM = "room"
@@ -255,15 +256,8 @@ def _geojson(rows: Rows, space: Space | None) -> bytes:
     names = {"count": "reports", "value": "share"}
     hidden = ("lat", "lon", "output", "unit")
     shapes = [None] * len(rows) if space is None else row_polygons(rows, space)
-    features = [
-        {
-            "type": "Feature",
-            "geometry": shape_of(shape, row),
-            "properties": {names.get(key, key): value for key, value in row.items() if key not in hidden},
-        }
-        for row, shape in zip(rows, shapes, strict=True)
-    ]
-    return json.dumps({"type": "FeatureCollection", "features": features}).encode()
+    told = [{names.get(key, key): value for key, value in row.items() if key not in hidden} for row in rows]
+    return feature_collection(rows, shapes, told).encode()
 
 
 def row_polygons(rows: Rows, space: Space) -> list[Floats | None]:
@@ -277,21 +271,6 @@ def row_polygons(rows: Rows, space: Space) -> list[Floats | None]:
         return [None] * len(rows)
     around = places_of(rows, base_space(where).geometry.box).corners
     return [None] * len(rows) if around is None else list(around)
-
-
-def shape_of(corners: Floats | None, row: Mapping[str, object]) -> dict[str, object] | None:
-    """A polygon that turns to the left, or a point; None for what is nowhere.
-
-    >>> shape_of(None, {"lat": 1.5, "lon": 2.0})
-    {'type': 'Point', 'coordinates': [2.0, 1.5]}
-    """
-    if corners is None:
-        return None if row["lat"] is None else {"type": "Point", "coordinates": [row["lon"], row["lat"]]}
-    ring = [[round(lon, 9), round(lat, 9)] for lat, lon in corners.tolist()]
-    points = [point for k, point in enumerate(ring) if k == 0 or point != ring[k - 1]]
-    area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(points, [*points[1:], points[0]], strict=True))
-    points = points if area > 0 else points[::-1]
-    return {"type": "Polygon", "coordinates": [[*points, points[0]]]}
 
 
 def region_features(rows: Rows) -> bytes:

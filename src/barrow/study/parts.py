@@ -105,8 +105,9 @@ class ReleaseParts:
         lines: list[str] = []
         own: OwnError | None = None
         for label, plan in self.plans.items():
+            named = self._named(label)
             for name, rows in plan.tables(sample[label]).items():
-                tables.setdefault(name, []).extend({**self._named(label), **row} for row in rows)
+                tables.setdefault(name, []).extend([{**named, **row} for row in rows] if named else rows)
             lines += [line if label is None else f"{label}: {line}" for line in summary(plan, sample[label])]
             error = error_after(plan, sample[label])
             own = error if own is None or (error is not None and error.about > own.about) else own

@@ -21,7 +21,8 @@ from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Bounds, bounds_of, places_of
 from barrow.spaces import Space
 from barrow.spaces.shapes import cell_places
-from barrow.study.outputs import columns_of, read_tables, row_polygons, shape_of
+from barrow.study.features import shape_of
+from barrow.study.outputs import columns_of, read_tables, row_polygons
 from barrow.study.prose import statement_lines
 from barrow.study.statement import parse_statement, space_of
 

@@ -1,0 +1,38 @@
+"""Cells as GeoJSON, all at once, are what each of them is alone."""
+
+import json
+
+import numpy as np
+import pytest
+
+from barrow.spaces import Earth, Elsewhere, Space
+from barrow.study.features import feature_collection, shape_of
+from barrow.study.outputs import row_polygons
+
+BOX = Earth(box=(40.0, -74.0, 41.0, -73.0), cell=20)
+
+
+@pytest.mark.parametrize(
+    "space",
+    [BOX, Elsewhere(BOX), Earth(box=(-0.5, -0.5, 0.5, 0.5), cell=20), Earth(box=(88.0, -180.0, 90.0, 180.0), cell=100)],
+)
+def test_all_cells_at_once_are_each_alone(space: Space) -> None:
+    rows = [
+        {"item": space.label(i), "lat": None if i == space.items - 1 else 1.0, "lon": 2.0, "share": i / 7, "n": i}
+        for i in range(space.items)
+    ]
+    rows[0]["item"] = 'a "geometry": null \\ "geometry\\": null'
+    shapes = row_polygons(rows, space)
+    told = [{key: value for key, value in row.items() if key not in ("lat", "lon")} for row in rows]
+    alone = [
+        {"type": "Feature", "geometry": shape_of(shape, row), "properties": each}
+        for shape, row, each in zip(shapes, rows, told, strict=True)
+    ]
+    assert feature_collection(rows, shapes, told) == json.dumps({"type": "FeatureCollection", "features": alone})
+    known = [shape for shape in shapes if shape is not None]
+    if known:  # and where corners fall together, or turn the other way
+        ring = known[0]
+        odd = [ring, ring[::-1], ring[[0, 0, 1, 2]], ring[[0, 1, 0, 1]], np.zeros_like(ring) - 0.0, -ring * 1e-12]
+        made = [{"type": "Feature", "geometry": shape_of(each, {}), "properties": {}} for each in odd]
+        many = feature_collection([{}] * len(odd), odd, [{}] * len(odd))
+        assert many == json.dumps({"type": "FeatureCollection", "features": made})
