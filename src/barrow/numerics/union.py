@@ -25,7 +25,7 @@ def outline(corners: Floats) -> list[Ring]:
     area = (x * np.roll(y, -1, axis=1) - np.roll(x, -1, axis=1) * y).sum(axis=1)
     cells = np.asarray(np.where((area < 0)[:, None, None], cells[:, ::-1], cells), dtype=np.float64)
     edges = _cut(cells.reshape(-1, 2), np.roll(cells, -1, axis=1).reshape(-1, 2))
-    points, ids = np.unique(edges.reshape(-1, 2), axis=0, return_inverse=True)
+    points, ids = _distinct(edges.reshape(-1, 2))
     start, end = ids.reshape(-1, 2).T
     used = start != end
     start, end = start[used], end[used]
@@ -40,13 +40,19 @@ def _cut(starts: Floats, ends: Floats) -> Floats:
     rows = np.flatnonzero(level)
     rows = rows[np.argsort(starts[rows, 1], kind="stable")]
     # By height first, so that all corners on an edge stand between its ends.
-    marks, ids = np.unique(np.concatenate([starts, ends])[:, ::-1], axis=0, return_inverse=True)
-    first, last = ids.ravel()[rows], ids.ravel()[len(starts) + rows]
+    marks, ids = _distinct(np.concatenate([starts, ends])[:, ::-1])
+    first, last = ids[rows], ids[len(starts) + rows]
     pieces, way = np.abs(last - first), np.sign(last - first)
     piece = np.arange(pieces.sum()) - np.repeat(np.cumsum(pieces) - pieces, pieces)
     at = np.repeat(first, pieces) + np.repeat(way, pieces) * piece
     cut = np.stack([marks[at], marks[at + np.repeat(way, pieces)]], axis=1)[:, :, ::-1]
     return np.concatenate([np.stack([starts[~level], ends[~level]], axis=1), cut])
+
+
+def _distinct(points: Floats) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Each point once, in order, and which one each is: numpy sorts complex numbers as pairs, and rows far slower."""
+    pairs, ids = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)
+    return np.stack([pairs.real, pairs.imag], axis=1), ids
 
 
 def _chained(start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], points: Floats) -> list[Ring]:

@@ -130,7 +130,11 @@ def _every(noise: Any, count: int) -> Any:
 
 def _determined(statement: Statement, tables: Mapping[str, Rows]) -> Rows:
     turn = 2.0 * statement.diameter
-    rows = [_unwrapped(row, turn) for row in counted_rows(tables["values"]) if row.get("determined", True)]
+    rows = counted_rows(tables["values"])
+    if rows and "determined" in rows[0]:
+        rows = [row for row in rows if row["determined"]]
+    if rows and "value" in rows[0]:  # shares do not go round
+        rows = [_unwrapped(row, turn) for row in rows]
     if not rows:
         raise ParameterError(
             "No value is determined.", allowed="values that are larger than the noise", fix="looser promises"

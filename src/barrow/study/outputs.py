@@ -256,7 +256,9 @@ def _geojson(rows: Rows, space: Space | None) -> bytes:
     names = {"count": "reports", "value": "share"}
     hidden = ("lat", "lon", "output", "unit")
     shapes = [None] * len(rows) if space is None else row_polygons(rows, space)
-    told = [{names.get(key, key): value for key, value in row.items() if key not in hidden} for row in rows]
+    keys = [key for key in rows[0] if key not in hidden]  # all rows of a table have the same keys
+    shown = [names.get(key, key) for key in keys]
+    told = [dict(zip(shown, [row[key] for key in keys], strict=True)) for row in rows]
     return feature_collection(rows, shapes, told).encode()
 
 

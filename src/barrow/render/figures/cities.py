@@ -13,6 +13,7 @@ import numpy as np
 
 from barrow.numerics.exact import near
 from barrow.numerics.places import Floats
+from barrow.spaces.sphere import unit_vectors
 
 _RADIUS_KM = 6371.0088
 _FAR_KM = 3000.0
@@ -96,14 +97,15 @@ def place_names(lat: Floats, lon: Floats, reach: float = 0.0) -> list[str]:
 
 def _near(lat: Floats, lon: Floats, reach: float) -> list[str]:
     known = _told_apart(lat, lon)
-    p, q, turn = np.radians(lat)[:, None], np.radians(known.lat)[None, :], np.radians(lon[:, None] - known.lon[None, :])
-    half = np.sin((p - q) / 2) ** 2 + np.cos(p) * np.cos(q) * np.sin(turn / 2) ** 2
-    away = 2 * _RADIUS_KM * np.arcsin(np.sqrt(np.clip(half, 0.0, 1.0)))
+    here, there = (unit_vectors(np.stack(both, axis=1)) for both in ((lat, lon), (known.lat, known.lon)))
+    chords = sum((np.subtract.outer(a, b) ** 2 for a, b in zip(here.T, there.T, strict=True)), np.array(0.0))
+    away = 2 * _RADIUS_KM * np.arcsin(np.minimum(np.sqrt(chords) / 2, 1.0))
     # A large city counts for more than a small one beside it.
     best = np.argmin(away / np.sqrt(np.maximum(known.millions, 0.1))[None, :] ** 0.5, axis=1)
-    rows = np.arange(len(lat))
-    up = np.sin(p[:, 0]) * np.cos(q[0, best]) - np.cos(p[:, 0]) * np.sin(q[0, best]) * np.cos(turn[rows, best])
-    wind = np.round(np.degrees(np.arctan2(np.cos(p[:, 0]) * np.sin(turn[rows, best]), up)) / 45).astype(int) % 8
+    rows, p, q = np.arange(len(lat)), np.radians(lat), np.radians(known.lat[best])
+    turn = np.radians(lon - known.lon[best])
+    up = np.sin(p) * np.cos(q) - np.cos(p) * np.sin(q) * np.cos(turn)
+    wind = np.round(np.degrees(np.arctan2(np.cos(p) * np.sin(turn), up)) / 45).astype(int) % 8
     return [
         known.names[city]
         if far <= reach
