@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from barrow.engines.breakdown import Breakdown, Cell
+from barrow.engines.breakdown import WHOLE, Breakdown, Cell
 from barrow.engines.counts import (
     CheckReport,
     Counts,
@@ -17,6 +17,7 @@ from barrow.engines.counts import (
     Sampled,
     check_users,
     merged,
+    refuse_empty,
     refuse_more_users,
 )
 from barrow.engines.source import ENGINES, Source
@@ -101,10 +102,17 @@ class Columns:
         further = (self.weight, self.group, self.time)
         return (self.user, *self.items, *(name for name in further if name is not None))
 
-    @property
-    def plain(self) -> Columns:
-        """The same without group and time, where cells are not told apart."""
-        return Columns(self.user, self.items, self.weight, zone=self.zone)
+    def asked(self, breakdown: Breakdown) -> Columns:
+        """Without the group or the time where no cell is told by it, so that nobody is refused for it."""
+        for what, column, needed in (("group", self.group, breakdown.labels), ("time", self.time, breakdown.timed)):
+            if needed and column is None:
+                raise ParameterError(
+                    f"Cells are divided by {what}, but no such column is named.",
+                    allowed=f"the name of the {what} column",
+                    fix=f'Columns(…, {what}="{what}")',
+                )
+        group, time = self.group if breakdown.labels else None, self.time if breakdown.timed else None
+        return Columns(self.user, self.items, self.weight, group, time, self.zone)
 
     def groups(self, space: Space) -> tuple[tuple[str, ...], ...]:
         """The item columns of each part of a product; a single group for any other space.
@@ -235,6 +243,7 @@ class CountRequest:
         space: The public space of items.
         unknown: What happens to missing or unknown items, as in ``space.encode``.
         users: n, if it is public beforehand: users without records count as holding the default item.
+        breakdown: Which cells are told apart; all records together by default.
     """
 
     source: Source
@@ -242,15 +251,21 @@ class CountRequest:
     space: Space
     unknown: Unknown = "error"
     users: int | None = None
+    breakdown: Breakdown = WHOLE
 
     @classmethod
-    def of(cls, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> CountRequest:
+    def of(
+        cls, source: Any, columns: Columns, space: Space, breakdown: Breakdown = WHOLE, **options: Unpack[Reading]
+    ) -> CountRequest:
         """The request that was typed, checked."""
         check_users(options.get("users"))
-        return cls(Source.of(source), columns, space, **options)
+        return cls(Source.of(source), columns.asked(breakdown), space, breakdown=breakdown, **options)
 
-    def completed(self, result: People) -> People:
-        """With the users that have no records, where it is public how many there are."""
+    def completed(self, cells: Mapping[Cell, People]) -> People:
+        """All people together, with those that have no records where it is public how many there are."""
+        (result,) = cells.values()
+        if not result.users:
+            raise refuse_empty()
         return result if self.users is None else result.with_users(self.users, self.space.default_item)
 
     def check_users(self, result: int) -> None:
@@ -294,37 +309,18 @@ class Engine(ABC):
         """Refuse what cannot work (missing columns, wrong types, spaces that it cannot read) from public facts only."""
 
     @abstractmethod
-    def _count(self, request: CountRequest) -> Counts:
-        """The counts of the users that are found."""
+    def _count(self, request: CountRequest) -> dict[Cell, Counts]:
+        """The counts of the users that are found in each cell."""
 
-    def _count_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, Counts]:
-        """The counts of the users that are found in each cell; an engine that does not tell cells apart refuses."""
-        raise ParameterError(
-            f"The {self.name} engine does not support groups or periods.",
-            allowed="the engines of barrow, or one that has _count_cells",
-            fix="read the records from a file or a database that barrow reads itself",
-        )
-
-    def _sum(self, request: CountRequest) -> ItemSums:
+    def _sum(self, request: CountRequest) -> dict[Cell, ItemSums]:
         """The sums over the people that are found; of the counts, where an engine has no way of its own."""
-        return ItemSums.of(self._count(request))
+        return {cell: ItemSums.of(counts) for cell, counts in self._count(request).items()}
 
-    def _sum_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, ItemSums]:
-        """The sums over the people that are found in each cell."""
-        return {cell: ItemSums.of(counts) for cell, counts in self._count_cells(request, breakdown).items()}
-
-    def _people_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, PeopleCounts]:
+    def _people(self, request: CountRequest) -> dict[Cell, PeopleCounts]:
         """The people that are found in each cell, one by one; an engine that cannot give them refuses."""
-        raise self._no_people()
-
-    def _people(self, request: CountRequest) -> PeopleCounts:
-        """The people that are found, one by one; an engine that cannot give them refuses."""
-        raise self._no_people()
-
-    def _no_people(self) -> ParameterError:
-        return ParameterError(
+        raise ParameterError(
             f"The {self.name} engine does not support questions about whole people.",
-            allowed="the engines of barrow, or one that has _people and _people_cells",
+            allowed="the engines of barrow, or one that has _people",
             fix="read the records from a file or a database that barrow reads itself",
         )
 
@@ -338,7 +334,7 @@ class Engine(ABC):
 
     def count(self, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> Counts:
         """C[item, size] and the number of users (private integers); arguments as of :class:`CountRequest`."""
-        request = CountRequest.of(source, columns.plain, space, **options)
+        request = CountRequest.of(source, columns, space, **options)
         return request.completed(self._count(request))
 
     def sums(self, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> ItemSums:
@@ -353,15 +349,14 @@ class Engine(ABC):
         >>> [round(float(value / 2**120), 6) for value in sums.values]
         [1.5, 0.5]
         """
-        request = CountRequest.of(source, columns.plain, space, **options)
+        request = CountRequest.of(source, columns, space, **options)
         return request.completed(self._sum(request))
 
     def sum_cells(
         self, source: Any, columns: Columns, space: Space, breakdown: Breakdown, *, unknown: Unknown = "error"
     ) -> dict[Cell, ItemSums]:
         """The sums of each cell, of the people who have records there; the options are those of ``count_cells``."""
-        check_breakdown(columns, breakdown)
-        return self._sum_cells(CountRequest.of(source, columns, space, unknown=unknown), breakdown)
+        return self._sum(CountRequest.of(source, columns, space, breakdown, unknown=unknown))
 
     def count_cells(
         self, source: Any, columns: Columns, space: Space, breakdown: Breakdown, *, unknown: Unknown = "error"
@@ -384,8 +379,7 @@ class Engine(ABC):
         >>> result["n", None].sizes.tolist(), result["s", None].items.tolist(), result[None, None].users
         ([2, 2], [1], 2)
         """
-        check_breakdown(columns, breakdown)
-        return self._count_cells(CountRequest.of(source, columns, space, unknown=unknown), breakdown)
+        return self._count(CountRequest.of(source, columns, space, breakdown, unknown=unknown))
 
     def people(self, source: Any, columns: Columns, space: Space, **options: Unpack[Reading]) -> PeopleCounts:
         """How often each person holds each item, without their ids (private integers); arguments as of ``count``.
@@ -401,13 +395,7 @@ class Engine(ABC):
         return request.completed(self._people(request))
 
     def people_cells(
-        self,
-        source: Any,
-        columns: Columns,
-        space: Space,
-        breakdown: Breakdown,
-        *,
-        unknown: Unknown = "error",
+        self, source: Any, columns: Columns, space: Space, breakdown: Breakdown, *, unknown: Unknown = "error"
     ) -> dict[Cell, PeopleCounts]:
         """How often each person holds each item in each cell; the options are those of ``count_cells``.
 
@@ -420,8 +408,7 @@ class Engine(ABC):
         >>> result["n", None].profiles.items.tolist(), result[None, None].users
         ([0, 1], 2)
         """
-        check_breakdown(columns, breakdown)
-        return self._people_cells(CountRequest(Source.of(source), columns, space, unknown, None), breakdown)
+        return self._people(CountRequest.of(source, columns, space, breakdown, unknown=unknown))
 
     def sample(
         self,
@@ -452,25 +439,14 @@ class Engine(ABC):
         """
         from barrow.engines.sampling import check_samples  # which takes long to load, and few sample
 
-        request = CountRequest.of(source, columns.plain, space, **options)
+        request = CountRequest.of(source, columns, space, **options)
         return self._sample(request, check_samples(samples), randomness)
 
     def check(
         self, source: Any, columns: Columns, space: Space, *, examples: int = 5, **options: Unpack[Reading]
     ) -> CheckReport:
         """What is wrong with the records, for the curator's eyes only: it holds private counts and values."""
-        return self._check(CountRequest.of(source, columns.plain, space, **options), examples)
-
-
-def check_breakdown(columns: Columns, breakdown: Breakdown) -> None:
-    """Refuse cells that no column tells apart."""
-    for what, column, request in (("group", columns.group, breakdown.labels), ("time", columns.time, breakdown.timed)):
-        if request and column is None:
-            raise ParameterError(
-                f"Cells are divided by {what}, but no such column is named.",
-                allowed=f"the name of the {what} column",
-                fix=f'Columns(…, {what}="{what}")',
-            )
+        return self._check(CountRequest.of(source, columns, space, **options), examples)
 
 
 def engine_for(source: Any, **options: Any) -> Engine:

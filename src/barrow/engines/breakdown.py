@@ -8,9 +8,10 @@ here by the rules of the zone, so that every engine compares whole numbers of mi
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
@@ -21,6 +22,7 @@ from barrow.engines.people import PeopleCounts, people_of
 from barrow.errors import ParameterError
 from barrow.promises.periods import Period
 
+T = TypeVar("T")
 Span = Period | tuple[Period, ...] | None
 """A period, several that are pooled by records, or all records."""
 Cell = tuple[str | None, Span]
@@ -84,6 +86,9 @@ class Layer:
             at = np.searchsorted(np.array(bounds, dtype=np.int64), micros, side="right")
             result = np.where(zoned == which, np.array(slots, dtype=np.int64)[at], result)
         return result
+
+
+EVERYTHING = Layer((None,), "UTC")
 
 
 @dataclass(frozen=True)
@@ -159,31 +164,40 @@ class Breakdown:
                 layers.append([span])
         return tuple(Layer(tuple(layer), self.zone) for layer in layers)
 
+    def gathered(self, read: Callable[[Layer], Iterable[tuple[Cell, T]]]) -> dict[Cell, T]:
+        """What is read of each cell, layer by layer, in the order of the cells."""
+        result = dict(pair for layer in self.layers for pair in read(layer))
+        return {cell: result[cell] for cell in self.cells}
+
     def reports(self, layer: Layer, answer: Mapping[str, Integers]) -> Iterator[tuple[Cell, Counts]]:
         """The counts of each asked cell of a layer, from columns ``g``, ``s``, ``item``, ``m`` and ``c``."""
-        for cell, (item, size, count) in self._rows(layer, answer, "item", "m", "c"):
-            yield cell, merged(item, size, count, users=user_count(size, count))
+        for cell, rows, _ in self.places(layer, answer):
+            size, count = answer["m"][rows], answer["c"][rows]
+            yield cell, merged(answer["item"][rows], size, count, users=user_count(size, count))
 
     def people(self, layer: Layer, answer: Mapping[str, Integers]) -> Iterator[tuple[Cell, PeopleCounts]]:
         """The people of each asked cell, from columns ``g``, ``s``, ``item`` and ``c``; ``who`` tells them apart."""
-        for cell, (who, item, count) in self._rows(layer, answer, "who", "item", "c"):
-            yield cell, people_of(who, item, count)
+        for cell, rows, _ in self.places(layer, answer):
+            yield cell, people_of(*(answer[name][rows] for name in ("who", "item", "c")))
 
-    def _rows(
-        self, layer: Layer, answer: Mapping[str, Integers], *names: str
-    ) -> Iterator[tuple[Cell, tuple[Integers, ...]]]:
-        """The rows of each asked cell of a layer: everybody is in one group, so those of all people are all of them."""
+    def places(self, layer: Layer, answer: Mapping[str, Integers]) -> Iterator[tuple[Cell, Integers | slice, slice]]:
+        """The rows of each asked cell of a layer by its columns ``g`` and ``s``, and its places s * groups + g.
+
+        Everybody is in one group, so the rows of all people are those of all groups.
+        """
+        if self == WHOLE:
+            yield self.cells[0], slice(None), slice(None)
+            return
         groups = max(1, len(self.labels))
         place = answer["s"] * groups + answer["g"]
         order = np.argsort(place, kind="stable")
         ends = np.searchsorted(place[order], np.arange(len(layer.spans) * groups + 1))
-        columns = [answer[name][order] for name in names]
         for slot, span in enumerate(layer.spans):
             for label, request in self.cells:
                 if request == span:
                     first = slot * groups + (0 if label is None else self.labels.index(label))
-                    mine = slice(ends[first], ends[first + (groups if label is None else 1)])
-                    yield (label, span), tuple(column[mine] for column in columns)
+                    last = first + (groups if label is None else 1)
+                    yield (label, span), order[ends[first] : ends[last]], slice(first, last)
 
 
 def periods_of(span: Span) -> tuple[Period, ...]:
@@ -197,3 +211,7 @@ def _overlap(one: Span, other: Span) -> bool:
     if one is None or other is None:
         return True
     return any(a.first <= b.last and b.first <= a.last for a in periods_of(one) for b in periods_of(other))
+
+
+WHOLE = Breakdown([(None, None)])
+"""All records together."""

@@ -15,7 +15,8 @@ import duckdb
 import numpy as np
 
 from barrow.engines.base import Columns, CountRequest, Engine
-from barrow.engines.counts import CheckReport, Counts, Integers, Sampled, known_items, refuse_empty
+from barrow.engines.breakdown import WHOLE, Cell
+from barrow.engines.counts import CheckReport, Counts, Integers, Sampled, known_items
 from barrow.engines.source import Source
 from barrow.engines.sql.foreign import FOREIGN, written
 from barrow.engines.sql.summing import masses_of
@@ -98,7 +99,9 @@ class CountedEngine(Engine):
                 fix="write the SELECT again (barrow sql --dialect …), run it, and write its rows to the file",
             )
 
-    def _sum(self, request: CountRequest) -> ItemSums:
+    def _sum(self, request: CountRequest) -> dict[Cell, ItemSums]:
+        if request.breakdown != WHOLE:
+            raise self._sums_only()
         self.validate(request.source, request.columns, request.space, unknown=request.unknown)
         rows = _rows(str(request.source.path), [*NUMBERS])
         if not all(isinstance(x, str) and _WHOLE.fullmatch(x) for row in rows for x in row):
@@ -110,14 +113,12 @@ class CountedEngine(Engine):
         answer: dict[str, Integers] = dict(zip(NUMBERS, numbers.reshape(-1, len(NUMBERS)).T, strict=True))
         result = masses_of(answer, 1, 1)
         people = int(result["people"].sum())
-        if not people:
-            raise refuse_empty()
         items = known_items(result["item"], request.space.default_item, request.unknown)
         if items.size and int(items.max()) >= request.space.items:
             raise _odd()
-        return joined(items, result["value"], users=people)
+        return {request.breakdown.cells[0]: joined(items, result["value"], users=people)}
 
-    def _count(self, request: CountRequest) -> Counts:
+    def _count(self, request: CountRequest) -> dict[Cell, Counts]:
         raise self._sums_only()
 
     def _sample(self, request: CountRequest, samples: int, randomness: RandomSource | None) -> Sampled:
@@ -128,8 +129,8 @@ class CountedEngine(Engine):
 
     def _sums_only(self) -> ParameterError:
         return ParameterError(
-            "A file of counts holds sums over people, and this question needs the records themselves.",
-            allowed="means, quantiles, histograms, maps and other averages over people",
+            "A file of counts holds sums over all people, and this question needs the records themselves.",
+            allowed="means, quantiles, histograms, maps and other averages over all people, without groups or periods",
             fix="an engine that barrow reads itself (Postgres, Spark, DuckDB)",
         )
 

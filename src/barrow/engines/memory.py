@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,12 +11,11 @@ import numpy as np
 
 from barrow.engines.advice import advise
 from barrow.engines.base import Columns, CountRequest, Engine, check_columns, flat_groups, refuse_unknown, wrong_source
-from barrow.engines.breakdown import Breakdown, Cell, Layer
+from barrow.engines.breakdown import Cell, Layer
 from barrow.engines.counts import (
     CheckReport,
     Counts,
     Sampled,
-    merged,
     refuse_empty,
     refuse_groups,
     refuse_lost_items,
@@ -28,7 +27,7 @@ from barrow.engines.counts import (
 )
 from barrow.engines.frames import narwhal
 from barrow.engines.numbers import days_of, to_micros, to_number
-from barrow.engines.people import PeopleCounts, people_of
+from barrow.engines.people import PeopleCounts
 from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
 from barrow.engines.zones import local_micros
@@ -89,21 +88,18 @@ class MemoryEngine(Engine):
         refuse_unknown(columns, space, unknown)
         check_columns(columns, space, self.columns(source))
 
-    def _count(self, request: CountRequest) -> Counts:
-        who, items, weights = self._records(request)
-        sizes = _sizes(who, weights)
-        return merged(items, sizes[who], weights, users=int(np.count_nonzero(sizes)))
-
-    def _count_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, Counts]:
-        result: dict[Cell, Counts] = {}
-        for layer in breakdown.layers:
-            who, items, weights, slots, groups = self._placed(request, breakdown, layer)
-            people = np.unique(who * len(layer.spans) + slots, return_inverse=True)[1].astype(np.int64)
+    def _count(self, request: CountRequest) -> dict[Cell, Counts]:
+        def counted(layer: Layer) -> Iterator[tuple[Cell, Counts]]:
+            who, items, weights, slots, groups = self._placed(request, layer)
+            # Somebody in one span is one person; in several, one in each.
+            people = np.unique(who * len(layer.spans) + slots, return_inverse=True)[1] if len(layer.spans) > 1 else who
             sizes = _sizes(people, weights)[people]
-            result |= breakdown.reports(layer, {"item": items, "m": sizes, "c": weights, "g": groups, "s": slots})
-        return {cell: result[cell] for cell in breakdown.cells}
+            answer = {"item": items, "m": sizes, "c": weights, "g": groups, "s": slots}
+            return request.breakdown.reports(layer, answer)
 
-    def _placed(self, request: CountRequest, breakdown: Breakdown, layer: Layer) -> tuple[Ids, Ids, Ids, Ids, Ids]:
+        return request.breakdown.gathered(counted)
+
+    def _placed(self, request: CountRequest, layer: Layer) -> tuple[Ids, Ids, Ids, Ids, Ids]:
         """Of each record in one of the spans: the number of its user, its item, its weight, its span and its group."""
         columns, space, unknown = request.columns, request.space, request.unknown
         self.validate(request.source, columns, space, unknown=unknown)
@@ -119,17 +115,18 @@ class MemoryEngine(Engine):
         table = {name: column[nonzero] for name, column in table.items()}
         weights, slots, missing_time = weights[nonzero], slots[nonzero], missing_time[nonzero]
         who, missing = _users(table[columns.user])
-        groups = np.zeros(len(who), dtype=np.int64)
-        if columns.group is not None and breakdown.labels:
-            known = {label: i for i, label in enumerate(breakdown.labels)}
+        groups, split = np.zeros(len(who), dtype=np.int64), np.zeros(len(who), dtype=bool)
+        if columns.group is not None:
+            known = {label: i for i, label in enumerate(request.breakdown.labels)}
             named = (_name_of(x) for x in table[columns.group].tolist())
             groups = np.array([-1 if x is None else known.get(x, -1) for x in named], dtype=np.int64)
-        low, high = np.full(who.max(initial=0) + 1, 2**62), np.full(who.max(initial=0) + 1, -1)
-        np.minimum.at(low, who, groups)
-        np.maximum.at(high, who, groups)
+            low, high = np.full(who.max(initial=0) + 1, 2**62), np.full(who.max(initial=0) + 1, -1)
+            np.minimum.at(low, who, groups)
+            np.maximum.at(high, who, groups)
+            split = low[who] < high[who]
         rules = {
             refuse_null_users: missing, refuse_weights: weights < 0, refuse_times: missing_time,
-            refuse_groups: groups < 0, refuse_two_groups: low[who] < high[who],
+            refuse_groups: groups < 0, refuse_two_groups: split,
         }  # fmt: skip
         for refusal, wrong in rules.items():
             if wrong.any():
@@ -141,18 +138,17 @@ class MemoryEngine(Engine):
             raise refuse_lost_items()
         return who, items, weights, slots, groups
 
-    def _people_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, PeopleCounts]:
-        result: dict[Cell, PeopleCounts] = {}
-        for layer in breakdown.layers:
-            who, items, weights, slots, groups = self._placed(request, breakdown, layer)
-            result |= breakdown.people(layer, {"who": who, "item": items, "c": weights, "g": groups, "s": slots})
-        return {cell: result[cell] for cell in breakdown.cells}
+    def _people(self, request: CountRequest) -> dict[Cell, PeopleCounts]:
+        def found(layer: Layer) -> Iterator[tuple[Cell, PeopleCounts]]:
+            names = ("who", "item", "c", "s", "g")
+            return request.breakdown.people(layer, dict(zip(names, self._placed(request, layer), strict=True)))
 
-    def _people(self, request: CountRequest) -> PeopleCounts:
-        return people_of(*self._records(request))
+        return request.breakdown.gathered(found)
 
     def _sample(self, request: CountRequest, samples: int, randomness: Randomness | None) -> Sampled:
-        who, items, weights = self._records(request)
+        who, items, weights, _, _ = self._placed(request, request.breakdown.layers[0])
+        if not who.size:
+            raise refuse_empty()
         number = len(np.unique(who))
         request.check_users(number)
         sampler: Sampler | RunSampler
@@ -166,27 +162,6 @@ class MemoryEngine(Engine):
             sample = sampler.draw(np.append(True, np.diff(who) != 0), _sizes(who, weights)[who], weights)
         sampler.finish()
         return request.sampled(items, sample, samples=samples, users=number, private=sampler.private)
-
-    def _records(self, request: CountRequest) -> tuple[Ids, Ids, Ids]:
-        """The number of each record's user, its item and its weight; what cannot be used is refused."""
-        columns, space, unknown = request.columns, request.space, request.unknown
-        self.validate(request.source, columns, space, unknown=unknown)
-        table = self._table(request.source)
-        weights = _weights(table, columns)
-        nonzero = weights != 0  # a row that stands for no record is none
-        who, missing = _users(table[columns.user][nonzero])
-        if who.size == 0:
-            raise refuse_empty()
-        if missing.any():
-            raise refuse_null_users()
-        if (weights < 0).any():
-            raise refuse_weights()
-        if len(weights) > MOST_ROWS:
-            raise refuse_too_many()
-        items = encoded({name: column[nonzero] for name, column in table.items()}, columns, space, unknown)
-        if (items < 0).any():
-            raise refuse_lost_items()
-        return who, items, weights[nonzero]
 
     def _check(self, request: CountRequest, examples: int) -> CheckReport:
         columns, space, unknown = request.columns, request.space, request.unknown

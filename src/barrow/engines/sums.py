@@ -111,15 +111,6 @@ def joined(items: Integers, values: Limbs, *, users: int) -> ItemSums:
 
 def sums_of_cells(breakdown: Breakdown, layer: Layer, answer: Mapping[str, Any]) -> Iterator[tuple[Cell, ItemSums]]:
     """The sums of each asked cell of a layer, from columns ``item``, ``value``, ``g``, ``s`` and people by cell."""
-    groups = max(1, len(breakdown.labels))
-    place = answer["s"] * groups + answer["g"]
-    order = np.argsort(place, kind="stable")
-    ends = np.searchsorted(place[order], np.arange(len(layer.spans) * groups + 1))
-    items, values = answer["item"][order], answer["value"][:, order]
-    for slot, span in enumerate(layer.spans):
-        for label, request in breakdown.cells:
-            if request == span:
-                first = slot * groups + (0 if label is None else breakdown.labels.index(label))
-                last = first + (groups if label is None else 1)
-                mine, people = slice(ends[first], ends[last]), answer["people"][first:last]
-                yield (label, span), joined(items[mine], values[:, mine], users=int(people.sum()))
+    for cell, rows, places in breakdown.places(layer, answer):
+        people = int(answer["people"][places].sum())
+        yield cell, joined(answer["item"][rows], answer["value"][:, rows], users=people)

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.engines.base import Columns, CountRequest, check_columns
+from barrow.engines.breakdown import EVERYTHING
 from barrow.engines.counts import (
     CheckReport,
-    Counts,
     Integers,
     PrivateTextError,
     Sampled,
@@ -24,11 +24,11 @@ from barrow.engines.counts import (
 from barrow.engines.duckdb import sqlite
 from barrow.engines.duckdb.pieces import sample_records
 from barrow.engines.duckdb.relations import Relation, reading_call, relation
-from barrow.engines.duckdb.session import Session, people_of_cells, read_sizes
+from barrow.engines.duckdb.session import Session, read_sizes
 from barrow.engines.frames import arrow_table, frame_kinds
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
-from barrow.engines.sql.pushdown import SqlEngine, counts_of, known_entries
+from barrow.engines.sql.pushdown import SqlEngine, known_entries
 from barrow.engines.sql.select_plan import SelectPlan
 from barrow.engines.sql.summing import summing
 from barrow.errors import ParameterError
@@ -175,22 +175,6 @@ class DuckDBEngine(SqlEngine[DuckReader]):
             reader.source_relation = relation(reader.session, frame)
         return super()._reading(reader, request)
 
-    def _counts(self, reader: DuckReader, reading: SelectPlan, request: CountRequest) -> Counts:
-        session = reader.session
-        coded, users = f"({reading.coded()})", f"({reading.users()})"
-        if reader.source_relation.once:
-            session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
-            coded = users = "coded"
-        result, _ = read_sizes(session, users, total=reading.total())
-        keys = reading.keys
-        # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.
-        entries = session.arrays(
-            f"WITH grouped AS (SELECT {keys}, m, CAST({reading.total()} AS BIGINT) AS c FROM {coded} "
-            f"JOIN sizes USING (u) GROUP BY {keys}, m) SELECT {self._item(reading)} AS item, m, c "
-            f"FROM grouped {' '.join(reading.encoding.late_joins)} ORDER BY 1, 2"
-        )
-        return counts_of(entries["item"], entries["m"], entries["c"], request.space, request.unknown, users=result)
-
     def summing(self, reader: DuckReader, reading: SelectPlan) -> str:
         """The statement of the sums; what may be read only once goes through a temporary table."""
         if not reader.source_relation.once:
@@ -198,26 +182,24 @@ class DuckDBEngine(SqlEngine[DuckReader]):
         reader.session.run(f"CREATE OR REPLACE TEMP TABLE coded AS {reading.coded()}")
         return summing(reading, "coded", "coded", self._item(reading))
 
-    def _masses(
-        self, reader: DuckReader, reading: SelectPlan, request: CountRequest, groups: int = 1
-    ) -> dict[str, Any]:
+    def _masses(self, reader: DuckReader, reading: SelectPlan, request: CountRequest) -> dict[str, Any]:
         """Where periods are told apart, the records are read once and added up some periods at a time.
 
         The people of one month fit into a processor's cache where all people in all months do not.
         """
         if "s" not in reading.told:
-            return super()._masses(reader, reading, request, groups)
+            return super()._masses(reader, reading, request)
         session, item, parts = reader.session, self._item(reading), []
         small = ", ".join(f"CAST({name} AS INTEGER) AS {name}" for name in reading.told)
         session.run(f"CREATE OR REPLACE TEMP TABLE coded AS SELECT * REPLACE ({small}) FROM ({reading.coded()})")
         sizes = session.rows("SELECT coalesce(s, -1), count(*) FROM coded GROUP BY s ORDER BY 1")
         for start, end in _runs(sizes or [(0, 0)]):
             # In one period nobody needs to be told apart by periods; those without a time are in the first run.
-            one = replace(reading, layer=None) if start == end >= 0 else reading
+            one = replace(reading, layer=EVERYTHING) if start == end >= 0 else reading
             part = f"(SELECT * FROM coded WHERE s BETWEEN {start} AND {end}{' OR s IS NULL' if start < 0 else ''})"
             answer = session.arrays(summing(one, part, part, item, alone=True))
             answer |= {} if one is reading else {"s": np.full(len(answer["item"]), start)}
-            parts.append(self._known(answer, reading, request, groups))
+            parts.append(self._known(answer, reading, request))
         # Whether somebody is in two groups in two periods is not seen in one of them.
         if "g" in reading.told and session.rows("SELECT u FROM coded GROUP BY u HAVING min(g) < max(g) LIMIT 1"):
             raise refuse_two_groups()
@@ -233,7 +215,7 @@ class DuckDBEngine(SqlEngine[DuckReader]):
             session.run(f"CREATE OR REPLACE TEMP TABLE coded AS {reading.coded()}")
             coded = users = "coded"
         by = ["u"] + (["s"] if "s" in told else [])
-        people_of_cells(session, users, by, total=reading.total(), grouped="g" in told)
+        read_sizes(session, users, by, total=reading.total(), grouped="g" in told)
         cell = ["sizes.g" if name == "g" else name for name in told]
         grouped = ", ".join([reading.keys, *cell, "m"])
         # Distinct keys are distinct items, or lost: so the groups need not be grouped again by item.

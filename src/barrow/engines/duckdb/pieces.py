@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow.engines.base import CountRequest
-from barrow.engines.counts import LOST, Sampled, known_items, refuse_changed
+from barrow.engines.counts import LOST, Sampled, known_items, refuse_changed, refuse_empty
 from barrow.engines.duckdb.session import Session, read_sizes
 from barrow.engines.sampling import Sampler
 from barrow.engines.sql.select_plan import SelectPlan
@@ -86,14 +86,19 @@ def _looks_ordered(session: Session, reading: SelectPlan) -> bool:
 
 
 def _read_users(session: Session, reading: SelectPlan, numbered: str | None, ordered: bool) -> tuple[int, int]:
-    """Make the table ``sizes``; and ``coded``, if records have no numbers of their own."""
+    """Make ``sizes``, and ``coded`` if records have no numbers of their own; how many users and records there are."""
+    users, more = f"({reading.users()})", ""
     if numbered is None:
+        users = "coded"
         session.run(f"CREATE TEMP TABLE coded AS {reading.coded()}")
-        return read_sizes(session, "coded")
-    if ordered:
+    elif ordered:
         users = f"(SELECT {reading.user} AS u, file_row_number AS r FROM {numbered})"
-        return read_sizes(session, users, ", min(r) AS first, max(r) AS last")
-    return read_sizes(session, f"({reading.users()})")
+        more = ", min(r) AS first, max(r) AS last"
+    read_sizes(session, users, more=more, total="COUNT(*)", grouped=False)
+    people, records = session.rows("SELECT count(*), coalesce(sum(m), 0) FROM sizes")[0]
+    if not people:
+        raise refuse_empty()
+    return int(people), int(records)
 
 
 def _tally_in_order(

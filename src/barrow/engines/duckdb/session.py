@@ -22,7 +22,6 @@ import numpy as np
 
 from barrow.engines.counts import (
     PrivateTextError,
-    refuse_empty,
     refuse_groups,
     refuse_null_users,
     refuse_short_of_room,
@@ -206,47 +205,27 @@ def _literal(value: Any) -> str:
     return str(value) if isinstance(value, int) else DUCKDB.literal(str(value))
 
 
-def read_sizes(session: Session, users: str, more: str = "", *, total: str = "COUNT(*)") -> tuple[int, int]:
-    """Make the table ``sizes`` of users u and their numbers of records m; how many users and records there are.
-
-    ``users`` stands after FROM and has the column u, and w where records have weights; ``more`` are further aggregates
-    for each user, after a comma; ``total`` is the aggregate that counts records.
-    """
-    bad = "false" if total == "COUNT(*)" else "bool_or(w IS NULL)"
-    session.run(
-        f"CREATE TEMP TABLE sizes AS SELECT u, CAST({total} AS BIGINT) AS m, {bad} AS bad{more} FROM {users} GROUP BY u"
-    )
-    result, nulls, rows, wrong = session.rows(
-        "SELECT count(u), count(*) FILTER (WHERE u IS NULL), count(*), count(*) FILTER (WHERE bad) FROM sizes"
-    )[0]
-    if rows == 0:
-        raise refuse_empty()
-    if nulls:
-        raise refuse_null_users()
-    if wrong:
-        raise refuse_weights()
-    return int(result), int(session.rows("SELECT sum(m) FROM sizes")[0][0])
-
-
-def people_of_cells(session: Session, users: str, by: Sequence[str], *, total: str, grouped: bool) -> None:
+def read_sizes(
+    session: Session, users: str, by: Sequence[str] = ("u",), more: str = "", *, total: str, grouped: bool
+) -> None:
     """Make the table ``sizes`` of users u and their numbers of records m in each span s, with their group g.
 
     ``users`` stands after FROM and has the column u, and w, s and g where ``by``, ``total`` and ``grouped`` ask for
-    them. What cannot be counted is refused.
+    them; ``more`` are further columns of the result. What cannot be counted is refused.
     """
     bad = "false" if total == "COUNT(*)" else "bool_or(w IS NULL)"
-    group = ", min(g) AS g, max(g) AS high, bool_or(g IS NULL) AS lone" if grouped else ""
+    more += ", min(g) AS g, max(g) AS high, bool_or(g IS NULL) AS lone" if grouped else ""
     session.run(
         f"CREATE OR REPLACE TEMP TABLE sizes AS SELECT {', '.join(by)}, CAST({total} AS BIGINT) AS m, {bad} AS bad"
-        f"{group} FROM {users} GROUP BY {', '.join(by)}"
+        f"{more} FROM {users} GROUP BY {', '.join(by)}"
     )
-    split = "(SELECT count(*) FROM (SELECT u FROM sizes GROUP BY u HAVING min(g) < max(high)))"
     rules = {"u IS NULL": refuse_null_users, "bad": refuse_weights}
     rules |= {"s IS NULL": refuse_times} if "s" in by else {}
     rules |= {"lone": refuse_groups} if grouped else {}
+    split = "(SELECT count(*) FROM (SELECT u FROM sizes GROUP BY u HAVING min(g) < max(high)))"
     sums = ", ".join(f"count(*) FILTER (WHERE {rule})" for rule in rules)
-    *wrong, two = session.rows(f"SELECT {sums}, {split if grouped else '0'} FROM sizes")[0]
-    for count, refusal in zip([*wrong, two], [*rules.values(), refuse_two_groups], strict=True):
+    wrong = session.rows(f"SELECT {sums}, {split if grouped else '0'} FROM sizes")[0]
+    for count, refusal in zip(wrong, [*rules.values(), refuse_two_groups], strict=True):
         if count:
             raise refusal()
 

@@ -8,7 +8,7 @@ it. The statements create nothing, so that a read-only replica will do: public t
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
@@ -17,7 +17,7 @@ import numpy as np
 
 from barrow.engines.advice import advise
 from barrow.engines.base import TIMES, Columns, CountRequest, Engine, check_columns
-from barrow.engines.breakdown import Breakdown, Cell
+from barrow.engines.breakdown import Cell
 from barrow.engines.counts import (
     LOST,
     NOBODY,
@@ -31,20 +31,18 @@ from barrow.engines.counts import (
     PrivateTextError,
     Sampled,
     known_items,
-    merged,
     redact_errors,
     refuse_empty,
     refuse_states,
-    user_count,
 )
-from barrow.engines.people import PeopleCounts, known_people, people_of, rows_of_pieces
+from barrow.engines.people import PeopleCounts, known_people, rows_of_pieces
 from barrow.engines.sampling import RunSampler, SamplePool
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
 from barrow.engines.sql.select_plan import SelectPlan, reading_of
 from barrow.engines.sql.summing import masses_of, summing
-from barrow.engines.sums import ItemSums, joined, sums_of_cells
+from barrow.engines.sums import ItemSums, sums_of_cells
 from barrow.noise import RandomSource as Randomness
 from barrow.spaces import Space
 from barrow.spaces.space import Unknown
@@ -52,6 +50,7 @@ from barrow.spaces.space import Unknown
 PIECE = 2**17
 Shape = Literal["window", "join", "broadcast"]
 R = TypeVar("R", bound="Reader")
+T = TypeVar("T")
 
 
 class Reader(Protocol):
@@ -137,63 +136,42 @@ class SqlEngine(Engine, Generic[R]):
         with self._open(request.source, request.columns) as reader:
             yield reader, self._reading(reader, request)
 
-    def _count(self, request: CountRequest) -> Counts:
-        def read() -> Counts:
+    def _by_layer(
+        self, request: CountRequest, ask: Callable[[R, SelectPlan], Iterable[tuple[Cell, T]]]
+    ) -> dict[Cell, T]:
+        """What is asked of the records layer by layer, for the cells of each."""
+
+        def read() -> dict[Cell, T]:
             with self._read(request) as (reader, reading):
-                return self._counts(reader, reading, request)
+                if request.breakdown.labels:
+                    labels = np.array(request.breakdown.labels, dtype=object)
+                    reader.table("groups", {"label": labels, "id": np.arange(len(labels), dtype=np.int64)})
+                return request.breakdown.gathered(lambda layer: ask(reader, replace(reading, layer=layer)))
 
         return redact_errors(read)
 
-    def _count_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, Counts]:
-        named = replace(request, columns=only_asked(request.columns, breakdown))
+    def _count(self, request: CountRequest) -> dict[Cell, Counts]:
+        return self._by_layer(
+            request, lambda reader, r: request.breakdown.reports(r.layer, self._entries(reader, r, request))
+        )
 
-        def read() -> dict[Cell, Counts]:
-            with self._read(named) as (reader, reading):
-                if breakdown.labels:
-                    reader.table("groups", _groups(breakdown))
-                result: dict[Cell, Counts] = {}
-                for layer in breakdown.layers:
-                    answer = self._entries(reader, replace(reading, layer=layer), named)
-                    result |= breakdown.reports(layer, answer)
-                return {cell: result[cell] for cell in breakdown.cells}
+    def _sum(self, request: CountRequest) -> dict[Cell, ItemSums]:
+        return self._by_layer(
+            request, lambda reader, r: sums_of_cells(request.breakdown, r.layer, self._masses(reader, r, request))
+        )
 
-        return redact_errors(read)
+    def _people(self, request: CountRequest) -> dict[Cell, PeopleCounts]:
+        return self._by_layer(
+            request, lambda reader, r: request.breakdown.people(r.layer, self._user_rows(reader, r, request))
+        )
 
-    def _sum(self, request: CountRequest) -> ItemSums:
-        def read() -> ItemSums:
-            with self._read(request) as (reader, reading):
-                answer = self._masses(reader, reading, request)
-                people = int(answer["people"].sum())
-                if not people:
-                    raise refuse_empty()
-                return joined(answer["item"], answer["value"], users=people)
-
-        return redact_errors(read)
-
-    def _sum_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, ItemSums]:
-        named = replace(request, columns=only_asked(request.columns, breakdown))
-
-        def read() -> dict[Cell, ItemSums]:
-            with self._read(named) as (reader, reading):
-                if breakdown.labels:
-                    reader.table("groups", _groups(breakdown))
-                result: dict[Cell, ItemSums] = {}
-                for layer in breakdown.layers:
-                    answer = self._masses(reader, replace(reading, layer=layer), named, max(1, len(breakdown.labels)))
-                    result |= sums_of_cells(breakdown, layer, answer)
-                return {cell: result[cell] for cell in breakdown.cells}
-
-        return redact_errors(read)
-
-    def _masses(self, reader: R, reading: SelectPlan, request: CountRequest, groups: int = 1) -> dict[str, Any]:
+    def _masses(self, reader: R, reading: SelectPlan, request: CountRequest) -> dict[str, Any]:
         """Columns item, value, g and s, and people of each cell; what cannot be counted is refused."""
-        return self._known(reader.arrays(self.summing(reader, reading)), reading, request, groups)
+        return self._known(reader.arrays(self.summing(reader, reading)), reading, request)
 
-    def _known(
-        self, answer: Mapping[str, Any], reading: SelectPlan, request: CountRequest, groups: int
-    ) -> dict[str, Any]:
+    def _known(self, answer: Mapping[str, Any], reading: SelectPlan, request: CountRequest) -> dict[str, Any]:
         """What an engine answered, with known items."""
-        spans = 1 if reading.layer is None else len(reading.layer.spans)
+        groups, spans = max(1, len(request.breakdown.labels)), len(reading.layer.spans)
         result = masses_of({k: v.astype(np.int64) for k, v in answer.items()}, groups, spans)
         return {**result, "item": known_items(result["item"], request.space.default_item, request.unknown)}
 
@@ -205,31 +183,6 @@ class SqlEngine(Engine, Generic[R]):
         """Columns item, m and c, and g and s of the cell; what cannot be counted is refused."""
         answer = {name: column.astype(np.int64) for name, column in reader.arrays(self.counting(reading)).items()}
         return known_entries(answer, request)
-
-    def _people(self, request: CountRequest) -> PeopleCounts:
-        def read() -> PeopleCounts:
-            with self._read(request) as (reader, reading):
-                rows = self._user_rows(reader, reading, request)
-                if not len(rows["who"]):
-                    raise refuse_empty()
-                return people_of(rows["who"], rows["item"], rows["c"])
-
-        return redact_errors(read)
-
-    def _people_cells(self, request: CountRequest, breakdown: Breakdown) -> dict[Cell, PeopleCounts]:
-        named = replace(request, columns=only_asked(request.columns, breakdown))
-
-        def read() -> dict[Cell, PeopleCounts]:
-            with self._read(named) as (reader, reading):
-                if breakdown.labels:
-                    reader.table("groups", _groups(breakdown))
-                result: dict[Cell, PeopleCounts] = {}
-                for layer in breakdown.layers:
-                    rows = self._user_rows(reader, replace(reading, layer=layer), named)
-                    result |= breakdown.people(layer, rows)
-                return {cell: result[cell] for cell in breakdown.cells}
-
-        return redact_errors(read)
 
     def _user_rows(self, reader: R, reading: SelectPlan, request: CountRequest) -> dict[str, Integers]:
         """Columns who, item, c, and g and s of the cell; what cannot be counted is refused."""
@@ -308,11 +261,6 @@ class SqlEngine(Engine, Generic[R]):
         shown = [reading.keys, *(f"coded.{name} AS {name}" for name in [*weight, *told])]
         shown.append(f"{self._state(reading, 'sizes.m', 'coded.')} AS m")
         return f"SELECT {hint}{', '.join(shown)} FROM coded {joins}"
-
-    def _counts(self, reader: R, reading: SelectPlan, request: CountRequest) -> Counts:
-        entries = reader.arrays(self.counting(reading))
-        item, size, count = (entries[x].astype(np.int64) for x in ("item", "m", "c"))
-        return counts_of(item, size, count, request.space, request.unknown)
 
     def _samples(
         self, reader: R, reading: SelectPlan, request: CountRequest, samples: int, randomness: Randomness | None
@@ -396,38 +344,9 @@ class SqlEngine(Engine, Generic[R]):
         )
 
 
-def only_asked(columns: Columns, breakdown: Breakdown) -> Columns:
-    """The columns without those that tell nothing apart."""
-    group = columns.group if breakdown.labels else None
-    time = columns.time if breakdown.timed else None
-    return Columns(columns.user, columns.items, columns.weight, group, time, columns.zone)
-
-
-def _groups(breakdown: Breakdown) -> Table:
-    """The public table of groups."""
-    labels = np.array(breakdown.labels, dtype=object)
-    return {"label": labels, "id": np.arange(len(labels), dtype=np.int64)}
-
-
 def known_entries(answer: dict[str, Integers], request: CountRequest) -> dict[str, Integers]:
     """Entries with the cells that they belong to and known items, or the refusal of what cannot be counted."""
     refuse_states(answer["item"])
     nowhere = np.zeros(len(answer["item"]), dtype=np.int64)
     known = known_items(answer["item"], request.space.default_item, request.unknown)
     return {"g": nowhere, "s": nowhere, **answer, "item": known}
-
-
-def counts_of(
-    item: Integers,
-    size: Integers,
-    count: Integers,
-    space: Space,
-    unknown: Unknown,
-    users: int | None = None,
-) -> Counts:
-    """Counts of what an engine answered, or the refusal of what cannot be counted; ``users`` if counted apart."""
-    if not len(item):
-        raise refuse_empty()
-    refuse_states(item)
-    result = user_count(size, count) if users is None else users
-    return merged(known_items(item, space.default_item, unknown), size, count, users=result)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from barrow.engines.base import TIMES, Columns, flat_groups
-from barrow.engines.breakdown import Layer
+from barrow.engines.breakdown import EVERYTHING, Layer
 from barrow.engines.sql.dialects import DUCKDB, Dialect
 from barrow.engines.sql.encoding import Encoding
 from barrow.engines.zones import offsets
@@ -43,7 +43,7 @@ class SelectPlan:
     group: str | None = None
     moment: str | None = None
     zoned: bool = False
-    layer: Layer | None = None
+    layer: Layer = EVERYTHING
 
     def coded(self, carried: Mapping[str, str] | None = None, *, grouped: bool = True) -> str:
         """SELECT of u, the keys and the weight of each record; ``carried`` are further expressions by their names.
@@ -73,7 +73,7 @@ class SelectPlan:
 
     @property
     def _by_time(self) -> bool:
-        return self.layer is not None and not self.layer.everything
+        return not self.layer.everything
 
     @property
     def told(self) -> list[str]:
@@ -103,8 +103,6 @@ class SelectPlan:
 
     def _slot(self) -> str:
         """Which span a moment t is in, by nested halving; -1 for none, NULL where there is no moment."""
-        if self.layer is None:
-            return "NULL"
         return f"CASE WHEN t IS NULL THEN NULL ELSE {_halved('t', *self.layer.cuts(zoned=self.zoned))} END"
 
     def total(self, over: str = "") -> str:
