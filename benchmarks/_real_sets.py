@@ -2,7 +2,7 @@
 
 Each set says whether anything was ever chosen by looking at it (``chosen``). The others are *fresh*: they were kept for
 checking what had been chosen elsewhere, and must not be used to tune. What was chosen on the first kind is how the
-screened decoder holds blocks of cells against noise (``barrow.mechanisms.decoding.screened``) and the references of
+screened decoder holds blocks of cells against noise (``barrow.mechanisms.decoding.cells``) and the references of
 predictions (``barrow.planning.references``).
 """
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.accounting import compose, gaussian_alpha_upper, price
-from barrow.accounting.losses import (
+from barrow.accounting.releases import (
     compose_losses,
     composed_delta_upper,
     composed_epsilon_upper,

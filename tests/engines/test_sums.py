@@ -12,7 +12,7 @@ import pytest
 
 from barrow.engines import Columns, Counts, DuckDBEngine, ItemSums, MemoryEngine
 from barrow.engines.sql.dialects import DUCKDB, SPARK
-from barrow.engines.sql.summing import masses_of
+from barrow.engines.sql.select_plan import masses_of
 from barrow.errors import DataError
 from barrow.mechanisms import UserCounts, UserSums
 from barrow.numerics import MOST_HELD, SUM_BITS, record_mass
@@ -78,8 +78,7 @@ def in_duckdb(session, sizes, dialect=DUCKDB):
     from dataclasses import replace
 
     from barrow.engines.sql.encoding import encoding_for
-    from barrow.engines.sql.select_plan import reading_of
-    from barrow.engines.sql.summing import valued
+    from barrow.engines.sql.select_plan import reading_of, valued
 
     kinds = {"uid": "integer", "item": "text"}
     reading = reading_of("t", kinds, COLUMNS, AB, encoding_for(AB, COLUMNS, "error"), DUCKDB)

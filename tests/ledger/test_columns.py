@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 import barrow as bw
-from barrow.ledger.columns import columns_of
 from barrow.ledger.errors import NotCoveredError
+from barrow.ledger.spending import columns_of
 from barrow.promises.groups import Grouping
 
 PEOPLE = 40

@@ -9,8 +9,14 @@ import numpy as np
 import pytest
 
 from barrow.mechanisms.decoding import CellNoise, nearest_in_simplex
-from barrow.mechanisms.decoding.cells import cells_decoder, inner_decoder
-from barrow.mechanisms.decoding.screened import ScreenBlocks, screened_cells, screened_line, screened_map
+from barrow.mechanisms.decoding.cells import (
+    ScreenBlocks,
+    cells_decoder,
+    inner_decoder,
+    screened_cells,
+    screened_line,
+    screened_map,
+)
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
 from barrow.questions import Histogram

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import barrow as bw
 from barrow.cli.main import cli
 from barrow.engines import DuckDBEngine, MemoryEngine
-from barrow.engines.zones import local_micros, offsets
+from barrow.engines.numbers import local_micros, offsets
 from barrow.errors import DataError, ParameterError
 from barrow.ledger import SpaceRef
 from barrow.promises import Window

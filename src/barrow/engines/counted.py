@@ -19,7 +19,7 @@ from barrow.engines.breakdown import WHOLE, Cell
 from barrow.engines.counts import CheckReport, Counts, Integers, Sampled, known_items
 from barrow.engines.source import Source
 from barrow.engines.sql.foreign import FOREIGN, written
-from barrow.engines.sql.summing import masses_of
+from barrow.engines.sql.select_plan import masses_of
 from barrow.engines.sums import ItemSums, joined
 from barrow.errors import DataError, ParameterError, plain_file
 from barrow.noise import RandomSource

@@ -26,11 +26,10 @@ from barrow.engines.counts import (
     refuse_weights,
 )
 from barrow.engines.frames import narwhal
-from barrow.engines.numbers import days_of, to_micros, to_number
+from barrow.engines.numbers import days_of, local_micros, to_micros, to_number
 from barrow.engines.people import PeopleCounts
 from barrow.engines.sampling import RunSampler, Sampler
 from barrow.engines.source import Source
-from barrow.engines.zones import local_micros
 from barrow.errors import DataError, ParameterError
 from barrow.noise import RandomSource as Randomness
 from barrow.numerics import MOST_ROWS, MOST_WEIGHT

@@ -21,7 +21,7 @@ from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
 from barrow.ledger.governed import GovernedLedger
 from barrow.ledger.joining import check_joined, joined, priced_at
 from barrow.ledger.keys import SigningKey
-from barrow.ledger.opened import Clock, Verification, stamp, utc_now, whoami
+from barrow.ledger.opened import Clock, Verification, refuse_second, stamp, twins_of, utc_now, whoami
 from barrow.ledger.postgres import SCHEMES, PostgresStore
 from barrow.ledger.promises import PromiseLimit
 from barrow.ledger.published import PublishedHead, marks_of
@@ -29,7 +29,6 @@ from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.state import LedgerState, Record, make_row
 from barrow.ledger.store import ChainHead, Other, Row, Store
 from barrow.ledger.table import Balance, Overview, balances, overview, remaining
-from barrow.ledger.twins import refuse_second, twins_of
 from barrow.promises import Event
 from barrow.promises.periods import Window
 from barrow.spaces.space import Space

@@ -1,27 +1,40 @@
 """What every operation on a ledger stands on: the store, the book read from it, the clock, the right to spend.
 
 The right to draw what was paid for is a :class:`Reservation`: good for one draw, in one process.
+
+One budget for each data set: two ledgers of one data set are refused.
+
+A second ledger is a second budget, whether it was made beside the first or is a copy of it. What can be seen is what
+lies in the same folder or database.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
+import msgspec
+
 from barrow._version import __version__
 from barrow.ledger.anchors import VARIABLE, check_anchor, move_anchor
 from barrow.ledger.budget import Budget
 from barrow.ledger.charges import Charge, Composer, composer_named
-from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, NoAuthorityError
+from barrow.ledger.errors import (
+    CorruptLedgerError,
+    LedgerIOError,
+    MissingLedgerError,
+    NoAuthorityError,
+    TwinLedgerError,
+)
+from barrow.ledger.names import same_name
 from barrow.ledger.state import LedgerState, Record, make_row
-from barrow.ledger.store import ChainHead, Row, Store
-from barrow.ledger.twins import refuse_twins
+from barrow.ledger.store import ChainHead, Other, Row, Store
 
 Clock = Callable[[], datetime]
 _STAMP = "%Y-%m-%dT%H:%M:%SZ"
@@ -257,3 +270,42 @@ def utc_now() -> datetime:
 def stamp(moment: datetime) -> str:
     """``moment`` in UTC to the second; later moments are larger texts."""
     return moment.astimezone(UTC).strftime(_STAMP)
+
+
+def twins_of(dataset: str, others: Iterable[Other]) -> list[str]:
+    """Those of ``others`` that are about ``dataset``; one that cannot be read is nobody's, as far as anybody can tell.
+
+    >>> twins_of("visits", [Other("a", '{"budget": {"dataset": "Visits"}}'), Other("b", "{}")])
+    ['a']
+    """
+    return sorted(other.where for other in others if _dataset(other.first) == same_name(dataset))
+
+
+def refuse_second(dataset: str, others: Iterable[Other]) -> None:
+    """Refuse to make a ledger of ``dataset`` beside an old one, whatever it is called."""
+    result = twins_of(dataset, others)
+    if result:
+        raise MissingLedgerError(
+            f"The data set {dataset!r} has a ledger already: {result[0]!r}. It was not touched.",
+            allowed="one budget for each data set: its promises are kept by all releases together",
+            fix=f"join it: ledger = {result[0]!r}, or name another data set if it is one",
+        )
+
+
+def refuse_twins(dataset: str, own: str, others: Iterable[Other]) -> None:
+    """Refuse to spend from either of two ledgers of ``dataset``."""
+    result = twins_of(dataset, others)
+    if result:
+        raise TwinLedgerError(
+            f"There are two ledgers of the data set {dataset!r}: {', '.join(map(repr, [own, *result]))}. "
+            "Nothing was spent.",
+            allowed="one ledger: a copy beside it is a second budget",
+            fix="find the one with the last release (barrow ledger show), and move the others away",
+        )
+
+
+def _dataset(first: str) -> str | None:
+    try:
+        return same_name(str(msgspec.json.decode(first)["budget"]["dataset"]))
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -29,8 +29,7 @@ from barrow.engines.frames import arrow_table, frame_kinds
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.engines.sql.pushdown import SqlEngine, known_entries
-from barrow.engines.sql.select_plan import SelectPlan
-from barrow.engines.sql.summing import summing
+from barrow.engines.sql.select_plan import SelectPlan, summing
 from barrow.errors import ParameterError
 from barrow.noise import RandomSource as Randomness
 

@@ -21,8 +21,7 @@ from barrow.engines.base import Columns, flat_groups
 from barrow.engines.counts import LOST, PEOPLE
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.select_plan import reading_of
-from barrow.engines.sql.summing import summing
+from barrow.engines.sql.select_plan import reading_of, summing
 from barrow.errors import ParameterError, nearest_name, optional_library
 from barrow.numerics import LIMB_BITS, MOST_HELD, SUM_BITS
 from barrow.spaces import Discrete, Line, Space

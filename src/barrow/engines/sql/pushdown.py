@@ -40,8 +40,7 @@ from barrow.engines.sampling import RunSampler, SamplePool
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.select_plan import SelectPlan, reading_of
-from barrow.engines.sql.summing import masses_of, summing
+from barrow.engines.sql.select_plan import SelectPlan, masses_of, reading_of, summing
 from barrow.engines.sums import ItemSums, sums_of_cells
 from barrow.noise import RandomSource as Randomness
 from barrow.spaces import Space
@@ -176,7 +175,7 @@ class SqlEngine(Engine, Generic[R]):
         return {**result, "item": known_items(result["item"], request.space.default_item, request.unknown)}
 
     def summing(self, reader: R, reading: SelectPlan) -> str:
-        """The statement of the sums; see :mod:`barrow.engines.sql.summing`."""
+        """The statement of the sums; see :mod:`barrow.engines.sql.select_plan`."""
         return summing(reading, f"({reading.coded(grouped=False)})", f"({reading.users()})", self._item(reading))
 
     def _entries(self, reader: R, reading: SelectPlan, request: CountRequest) -> dict[str, Integers]:

@@ -6,10 +6,9 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
-    from barrow.mechanisms.decoding.cells import cells_decoder
+    from barrow.mechanisms.decoding.cells import CellNoise, cells_decoder
     from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
     from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_in_simplex, nearest_map
-    from barrow.mechanisms.decoding.screened import CellNoise
     from barrow.mechanisms.decoding.tree import (
         decode,
         edge_values,
@@ -22,10 +21,9 @@ else:
         __name__,
         {
             ".bayesian": "BayesianFit bayesian_update",
-            ".cells": "cells_decoder",
+            ".cells": "CellNoise cells_decoder",
             ".graph": "GraphDecoder GraphMap",
             ".grid": "DecodedMap discrepancy_map nearest_in_simplex nearest_map",
-            ".screened": "CellNoise",
             ".tree": "decode edge_values empirical_bayes_histogram nearest_histogram top_down_histogram",
         },
     )
