@@ -151,6 +151,7 @@ export class Client {
     const kept = await memory.update((state) => {
       const entry = state.surveys.get(card.survey);
       entry.shared ??= made;
+      entry.values = []; // an answer has no noise: only shares stay, which nobody here can open
       return entry.shared;
     });
     return kept.map((part) => unb64(part));

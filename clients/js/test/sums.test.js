@@ -73,6 +73,8 @@ test("a person opts in, and the same bytes go out ever after", async () => {
   await assert.rejects(client.line([0, 1]), { name: "LimitError", message: /must leave in shares/ });
   const first = await client.shares([0, 1]);
   assert.equal(first.length, 5);
+  const kept = await memory.update((state) => [...state.surveys.values()]);
+  assert.deepEqual(kept.map(({ values, shared }) => [values, shared.length]), [[[], 5]]); // the answer itself is forgotten
   const sent = [];
   const fetch = async (address, { body }) => {
     sent.push([address, Buffer.from(body)]);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,13 @@ from barrow.study.study import QuestionLike
 if TYPE_CHECKING:
     from barrow.collect.card import Card
     from barrow.collect.share_messages import SealedReport
+    from barrow.local.report import Report
 
 Transport = Callable[[str, bytes, str], tuple[int, bytes]]
 """``transport(address, body, kind)`` posts and returns the status and the answer."""
 DONE = ("accepted", "repeated")
+_SHARED = (-1,)
+"""What the memory keeps of an answer that was cut into shares; no answer has a negative number."""
 
 
 class SendError(BarrowError):
@@ -134,6 +138,7 @@ class Client(LocalClient):
         """The sealed shares of an aggregated card; the same ones whenever they are asked for.
 
         What was rounded and shared is stored before it is handed out: made anew it would be counted, and cost, twice.
+        Then the answer itself is forgotten, and only sealed shares stay, which this client cannot open.
         """
         from barrow.collect.share_messages import SealedReport, seal_report
         from barrow.collect.sum_task import sum_task
@@ -143,12 +148,33 @@ class Client(LocalClient):
         known = self.budget.entry(digest).get("shared")
         if known is not None:
             self._pay(card)
-            return SealedReport.from_json(known)
-        report = self._report(records, ids, unknown)
-        built = seal_report(task, report.values).to_json()
-        with self.budget.changing() as data:  # of two processes at a time the first one's stays
-            known = data["surveys"][digest].setdefault("shared", built)
+        else:
+            report = self._report(records, ids, unknown)
+            if report.values != _SHARED:
+                built = seal_report(task, report.values).to_json()
+                with self.budget.changing() as data:  # of two processes at a time the first one's stays
+                    data["surveys"][digest].setdefault("shared", built)
+            known = self.budget.entry(digest)["shared"]
+        self._forget(digest)
         return SealedReport.from_json(known)
+
+    def _forget(self, digest: str) -> None:
+        """Keep nothing of an answer whose shares are stored: it has no noise, and whoever takes the phone reads it."""
+        with self.memory.locked():
+            report = self.memory.load().get(digest)
+            if report is not None and report.values != _SHARED:
+                self.memory.store(replace(report, values=_SHARED))
+
+    def _checked(self, report: Report) -> Report:
+        if self.card is None or not self.card.summed or report.values != _SHARED:
+            return super()._checked(report)
+        if "shared" not in self.budget.entry(report.study):
+            raise LedgerError(
+                "This card was answered in shares, and they are lost; a second answer would be a second leak.",
+                allowed=f"the file {str(self.budget.path)!r}, which this client wrote",
+                fix="restore it from a copy; or leave this card",
+            )
+        return report
 
     def write(
         self,

@@ -20,6 +20,7 @@ from barrow.collect.sum_task import sum_task, verify_digest
 from barrow.collect.words import card_text
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
+from barrow.local.report import Report
 from barrow.spaces import Euclidean
 from barrow.study import Study
 from tests.collect.sums.world import VERIFY
@@ -138,6 +139,32 @@ def test_a_person_opts_in_and_sends_the_same_bytes_ever_after(tmp_path):
     assert len(whole) == message_size(sum_task(card), ALL)
     with pytest.raises(ParameterError, match="front end lets people in"):
         again.write(tmp_path / "files")
+
+
+def test_an_answer_is_forgotten_once_its_shares_are_stored(tmp_path, monkeypatch):
+    card, memory = summed_card(), tmp_path / "me.json"
+    me, drawn = Client(card, memory=memory, limit=50, trust=card.aggregators), []
+
+    def kept(task, values):
+        drawn.append(values)
+        return seal_report(task, values)
+
+    monkeypatch.setattr("barrow.collect.share_messages.seal_report", kept)
+    first = me.shares(["0/1"])
+    assert len(drawn[0]) > 1
+    assert json.loads(memory.read_text())["reports"][0]["values"] == [-1]
+    for path in tmp_path.iterdir():
+        assert str(list(drawn[0])) not in path.read_text()
+    assert Client(card, memory=memory).shares(["0/0"]) == first
+    # After a crash between both files it is forgotten the next time.
+    me.memory.store(Report(me.survey.digest, "0" * 32, drawn[0]))
+    assert me.shares() == first
+    assert me.memory.load()[me.survey.digest].values == (-1,)
+    # Without the shares nothing is made anew, whatever else is there.
+    (tmp_path / "me.json.cards").unlink()
+    with pytest.raises(LedgerError, match="they are lost"):
+        Client(card, memory=memory, limit=50, trust=card.aggregators).shares(["0/1"])
+    assert len(drawn) == 1
 
 
 def test_of_two_processes_at_a_time_the_first_ones_shares_stay(tmp_path, monkeypatch):

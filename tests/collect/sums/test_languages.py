@@ -24,8 +24,8 @@ const [, card, memory, out, items] = process.argv;
 const source = readFileSync(card, "utf8");
 const first = await Client.open(source, { memory: new FileMemory(memory), limit: "100" });
 const client = await Client.open(source, { memory: new FileMemory(memory), trust: await first.aggregators() });
-const parts = await client.shares(JSON.parse(items));
-const { values } = await client.report();
+const { values } = await client.report(JSON.parse(items));
+const parts = await client.shares();
 const trust = await client.aggregators();
 writeFileSync(out, JSON.stringify({ parts: parts.map(b64), values: values.map(String), trust }));
 """
