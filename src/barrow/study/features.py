@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -56,7 +55,7 @@ def _geometries(rows: Rows, shapes: Sequence[Floats | None]) -> list[str]:
     ]
 
 
-def shape_of(corners: Floats | None, row: Mapping[str, object]) -> dict[str, Any] | None:
+def shape_of(corners: Floats | None, row: Mapping[str, object]) -> dict[str, object] | None:
     """A polygon that turns to the left, or a point; None for what is nowhere.
 
     >>> shape_of(None, {"lat": 1.5, "lon": 2.0})
