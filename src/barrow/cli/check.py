@@ -38,9 +38,9 @@ def check(words: tuple[str, ...], file: str | None, output: Printer, examples: i
         raise ParameterError(
             "No source is named.", allowed="a file, a pattern or a table", fix="barrow check visits.csv …"
         )
-    space, odd = (study.space.records_space, {}) if data.number is None else data.number.reads(study.space)
+    space, odd = (study.space.records_space, None) if data.number is None else data.number.reads(study.space)
     report = data.engine().check(
-        data.source, data.columns, space, users=study.users, examples=examples, **{"unknown": data.unknown, **odd}
+        data.source, data.columns, space, users=study.users, examples=examples, unknown=odd or data.unknown
     )
     if data.number is not None and data.number.kind == "count":  # what the records hold is not asked
         report = replace(report, lost_items=0, examples=(), advice=())

@@ -50,11 +50,11 @@ def compare_histograms(
     ('tree', ['was asked for', 'has the same worst case'])
     """
     terms, (own, cannot) = target.terms, histogram_candidates(target)
-    rate, request = own[0].guarantee.definition.parameters.get("alpha", terms.alpha), _histogram(target)
+    rate, request = own[0].guarantee.definition.parameters.get("alpha", terms.alpha), _histogram(target, own)
     return compared(terms.space, request, own, rate, terms.delta, policy=policy, epsilons=epsilons, cannot=cannot)
 
 
-def _histogram(target: HistogramTarget) -> ComparisonRequest:
+def _histogram(target: HistogramTarget, own: Sequence[Candidate]) -> ComparisonRequest:
     """A histogram: errors are earth mover's distances after decoding."""
     terms, items = target.terms, target.items
     space, delta, users, model = terms.space, terms.delta, terms.users, terms.model
@@ -65,7 +65,7 @@ def _histogram(target: HistogramTarget) -> ComparisonRequest:
         if model is Model.AGGREGATED:  # EMD-DP at alpha = epsilon
             here = replace(target, terms=replace(terms, given=epsilon, promises=()))
             return [as_user_level(one) for one in histogram_candidates(here)[0]]
-        result = released_user_level(target, epsilon) or user_level_histograms(
+        result = released_user_level(target, epsilon, own) or user_level_histograms(
             space,
             epsilon,
             delta,

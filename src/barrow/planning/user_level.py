@@ -6,7 +6,7 @@ is priced as (epsilon, delta)-user-level DP.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -191,8 +191,13 @@ def _reported(name: str, mechanism: LocalSubsets, guess: Floats, draws: int) -> 
     )
 
 
-def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
+def released_user_level(
+    target: HistogramTarget, epsilon: Fraction, rivals: Sequence[Candidate] = ()
+) -> list[Candidate]:
     """The histograms of user-level DP at ``epsilon`` that a study can release, best first.
+
+    Where people report themselves, every client plans: what is far behind the ``rivals`` of EMD-DP is known well enough
+    by a few draws.
 
     >>> from barrow.planning.terms import Terms
     >>> from barrow.spaces import Line
@@ -220,9 +225,8 @@ def released_user_level(target: HistogramTarget, epsilon: Fraction) -> list[Cand
     if not results or terms.space.items > _MANY_OUTPUTS:
         return results
     # A few draws say which may be the best, more how good they are.
-    return best_first(
-        [_again(c, target.reference) if c.error <= _CLOSE * results[0].error else c for c in results],
-    )
+    least = min(one.error for one in (results[0], *(rivals if terms.model is Model.LOCAL else ())))
+    return best_first([_again(c, target.reference) if c.error <= _CLOSE * least else c for c in results])
 
 
 def _again(candidate: Candidate, reference: Floats) -> Candidate:

@@ -217,16 +217,17 @@ class Histogram(Question):
         target = self.target(terms)
         levels = self.mechanism in _USER_LEVEL
         definition = "user_level" if levels else self.definition
-        baselines: list[Candidate] = []
-        if self.mechanism == "auto" or definition == "user_level":
-            baselines = user_level_within(
-                terms, lambda epsilon: planning.released_user_level(target, epsilon), definition
-            )
-            baselines = [baseline for baseline in baselines if self.mechanism in ("auto", baseline.name)]
         result, cannot = planning.histogram_candidates(
             target, only="auto" if levels else self.mechanism, thorough=False
         )
         own = [candidate for candidate in result if candidate.name != "paper"]
+        baselines: list[Candidate] = []
+        if self.mechanism == "auto" or definition == "user_level":
+            rivals = own if definition == "auto" else []
+            baselines = user_level_within(
+                terms, lambda epsilon: planning.released_user_level(target, epsilon, rivals), definition
+            )
+            baselines = [baseline for baseline in baselines if self.mechanism in ("auto", baseline.name)]
         if terms.space.geometry.within is not None:
             own, baselines = readable(own), readable(baselines)
             if not own:

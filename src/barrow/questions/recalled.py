@@ -40,7 +40,7 @@ _NAMES = frozenset({*HISTOGRAMS, "frequency", "paper"})
 _LAZY = ("candidates", "cannot", "own", "baselines")
 
 
-class Baseline(msgspec.Struct, frozen=True):
+class RememberedRival(msgspec.Struct, frozen=True):
     """The best of user-level DP beside a choice."""
 
     name: str
@@ -67,7 +67,7 @@ class HistogramMemory(msgspec.Struct, frozen=True):
     errors: tuple[float, float | None, float | None, float]
     others: list[tuple[str, float]]
     helped: tuple[int | None, float] | None
-    baseline: Baseline | None
+    baseline: RememberedRival | None
 
 
 class RecalledHistogram(HistogramAnswer):
@@ -79,7 +79,7 @@ class RecalledHistogram(HistogramAnswer):
         return user_level_error(self, self.query, False)
 
     @cached_property
-    def rival(self) -> Baseline | None:
+    def rival(self) -> RememberedRival | None:
         """What user-level DP would have released."""
         return None
 
@@ -146,8 +146,8 @@ def keep_choices(answers: Iterable[Answer]) -> None:
         keep(_KIND, about, msgspec.json.encode(choice).decode())
 
 
-def _baseline(best: Candidate) -> Baseline:
-    return Baseline(best.name, (best.error, best.standard_error, best.decoded), best.guarantee.epsilon_at(1))
+def _baseline(best: Candidate) -> RememberedRival:
+    return RememberedRival(best.name, (best.error, best.standard_error, best.decoded), best.guarantee.epsilon_at(1))
 
 
 def recalled_histogram(question: Histogram, terms: Terms) -> HistogramAnswer | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from barrow import engines
 from barrow.engines import Columns, ItemSums, Source
@@ -18,6 +18,7 @@ from barrow.spaces import Space
 from barrow.spaces.augmented import base_space, has_outside
 from barrow.spaces.groups import in_groups
 from barrow.spaces.nearness import keeps_near
+from barrow.spaces.space import Unknown
 from barrow.study.per_person import PerPerson
 
 if TYPE_CHECKING:
@@ -199,9 +200,9 @@ class Data:
         columns = self.columns if about is None else self.columns_about([about])
         if self.number is not None:
             held, odd = self.number.reads(space)
-            engine.validate(self._source, columns, held, **{**self._odd, **odd})
+            engine.validate(self._source, columns, held, unknown=odd or self.unknown)
             return engine
-        engine.validate(self._source, columns, space.records_space, **self._odd)
+        engine.validate(self._source, columns, space.records_space, unknown=self.unknown)
         return engine
 
     def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
@@ -210,8 +211,8 @@ class Data:
             numbers = self.number.count(engine, self._source, self.columns, space, self.unknown)
             return numbers if users is None else numbers.with_users(users, space.default_item)
         if space.no_records_distance is None:
-            return engine.count(self._source, self.columns, space, users=users, **self._odd)
-        result = engine.count(self._source, self.columns, space.records_space, **self._odd)
+            return engine.count(self._source, self.columns, space, users=users, unknown=self.unknown)
+        result = engine.count(self._source, self.columns, space.records_space, unknown=self.unknown)
         return result if users is None else result.with_users(users, space.default_item)
 
     def sums(self, engine: Engine, space: Space, users: int) -> ItemSums:
@@ -219,7 +220,7 @@ class Data:
         if self.number is not None:
             return ItemSums.of(self.count(engine, space, users))
         with in_groups(space) if space.geometry.within is not None else nullcontext():
-            result = engine.sums(self._source, self.columns, space.records_space, **self._odd)
+            result = engine.sums(self._source, self.columns, space.records_space, unknown=self.unknown)
         return result.with_users(users, space.default_item)
 
     def sum_cells(
@@ -229,7 +230,7 @@ class Data:
         if self.number is not None:
             numbers = self.count_cells(engine, space, columns, breakdown, users)
             return {cell: ItemSums.of(counts) for cell, counts in numbers.items()}
-        result = engine.sum_cells(self._source, columns, space.records_space, breakdown, **self._odd)
+        result = engine.sum_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
         return {cell: sums.with_users(users[cell], space.default_item) for cell, sums in result.items()}
 
     def count_cells(
@@ -243,7 +244,7 @@ class Data:
             result = self.number.count_cells(engine, self._source, columns, space, breakdown, self.unknown)
         else:
             with in_groups(space) if space.geometry.within is not None else nullcontext():
-                result = engine.count_cells(self._source, columns, space.records_space, breakdown, **self._odd)
+                result = engine.count_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
         if users is None:
             return result
         return {cell: counts.with_users(users[cell], space.default_item) for cell, counts in result.items()}
@@ -252,7 +253,7 @@ class Data:
         """How often each person holds each item (private integers)."""
         if self.number is not None:
             raise self.number.refused("one number has no share, radius or spread")
-        result = engine.people(self._source, self.columns, space.records_space, **self._odd)
+        result = engine.people(self._source, self.columns, space.records_space, unknown=self.unknown)
         return result.with_users(users, space.default_item)
 
     def people_cells(
@@ -261,25 +262,23 @@ class Data:
         """The same of the people who have records in each cell, in one pass."""
         if self.number is not None:
             raise self.number.refused("one number has no share, radius or spread")
-        return engine.people_cells(self._source, columns, space.records_space, breakdown, **self._odd)
+        return engine.people_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
 
     def sample(self, engine: Engine, space: Space, users: int, samples: int) -> Any:
         """Counts of items drawn from each user (private integers)."""
         if self.number is not None:
             raise self.number.refused("nothing is drawn from one number")
         if space.no_records_distance is not None:
-            result = engine.sample(self._source, self.columns, space.records_space, samples=samples, **self._odd)
+            result = engine.sample(
+                self._source, self.columns, space.records_space, samples=samples, unknown=self.unknown
+            )
             return result.with_users(users, space.default_item)
-        return engine.sample(self._source, self.columns, space, samples=samples, users=users, **self._odd)
+        return engine.sample(self._source, self.columns, space, samples=samples, users=users, unknown=self.unknown)
 
     @property
-    def unknown(self) -> Any:
+    def unknown(self) -> Unknown:
         """The engines' word for ``outside``."""
-        return "error" if self.outside == "elsewhere" else self.outside
-
-    @property
-    def _odd(self) -> dict[str, Any]:
-        return {"unknown": self.unknown}
+        return "error" if self.outside == "elsewhere" else cast("Unknown", self.outside)
 
     def to_spec(self) -> dict[str, Any]:
         """Plain data; frames in memory are left out."""

@@ -11,9 +11,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from barrow.engines import Columns, Counts
 from barrow.engines.counts import Integers, merged
@@ -24,7 +25,7 @@ from barrow.promises.records import NUMBER
 from barrow.spaces import Discrete, Line, Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.records import Moments
-from barrow.spaces.space import Floats
+from barrow.spaces.space import Floats, Unknown
 
 if TYPE_CHECKING:
     from barrow.engines import Breakdown, Cell, Engine, Source
@@ -183,14 +184,14 @@ class PerPerson:
             return Columns(user, self.column, weight)
         return Columns(user, user if self.kind == "count" else items, weight)
 
-    def reads(self, space: Space) -> tuple[Space, dict[str, Any]]:
+    def reads(self, space: Space) -> tuple[Space, Unknown | None]:
         """The space as which records are read before they become a number, and what happens to odd ones."""
         if self.kind == "count":
-            return Discrete(["any"]), {"unknown": "default"}
+            return Discrete(["any"]), "default"
         if self.kind == "days":
-            return Line(*_DAYS, step=1, unit="days", cells=True), {"unknown": "error"}
+            return Line(*_DAYS, step=1, unit="days", cells=True), "error"
         if self.kind != "sum":
-            return base_space(space), {"unknown": "nearest"} if self.timed else {}
+            return base_space(space), "nearest" if self.timed else None
         points = _points(space)
         step = Fraction(f"{np.diff(points).min():.12g}")
         whole = base_space(space).snapping_upper == 0.0 and step == 1
@@ -199,26 +200,26 @@ class PerPerson:
         most = float(fine * math.ceil(widest / fine))
         low = -most if points[0] < 0.0 else 0.0
         if whole:
-            return Line(low, most, step=1, unit=space.unit, whole=True), {"unknown": "nearest"}
+            return Line(low, most, step=1, unit=space.unit, whole=True), "nearest"
         half = float(fine) / 2.0  # amounts are read to the nearest multiple of the finer step
-        return Line(low - half, most + half, step=float(fine), unit=space.unit, cells=True), {"unknown": "nearest"}
+        return Line(low - half, most + half, step=float(fine), unit=space.unit, cells=True), "nearest"
 
-    def count(self, engine: Engine, source: Source, columns: Columns, space: Space, unknown: Any) -> Counts:
+    def count(self, engine: Engine, source: Source, columns: Columns, space: Space, unknown: Unknown) -> Counts:
         """Everybody's number as the one item that they hold (private integers)."""
         held, odd = self.reads(space)
         if self.kind == "count":
-            return self._of_sizes(engine.count(source, columns, held, **odd), space)
-        return self._of_people(engine.people(source, columns, held, **{"unknown": unknown, **odd}).profiles, space)
+            return self._of_sizes(engine.count(source, columns, held, unknown=odd or unknown), space)
+        return self._of_people(engine.people(source, columns, held, unknown=odd or unknown).profiles, space)
 
     def count_cells(
-        self, engine: Engine, source: Source, columns: Columns, space: Space, breakdown: Breakdown, unknown: Any
+        self, engine: Engine, source: Source, columns: Columns, space: Space, breakdown: Breakdown, unknown: Unknown
     ) -> dict[Cell, Counts]:
         """The same of each cell: the number is made of the records of its periods alone (private integers)."""
         held, odd = self.reads(space)
         if self.kind == "count":
-            sizes = engine.count_cells(source, columns, held, breakdown, **odd)
+            sizes = engine.count_cells(source, columns, held, breakdown, unknown=odd or unknown)
             return {cell: self._of_sizes(counts, space) for cell, counts in sizes.items()}
-        people = engine.people_cells(source, columns, held, breakdown, **{"unknown": unknown, **odd})
+        people = engine.people_cells(source, columns, held, breakdown, unknown=odd or unknown)
         return {cell: self._of_people(counts.profiles, space) for cell, counts in people.items()}
 
     def _of_people(self, people: Profiles, space: Space) -> Counts:
@@ -245,7 +246,7 @@ class PerPerson:
             return result  # a period without records
         return self._of(space, result.sizes.astype(np.float64), result.counts // result.sizes)
 
-    def _of(self, space: Space, values: Any, people: Integers) -> Counts:
+    def _of(self, space: Space, values: ArrayLike, people: Integers) -> Counts:
         items = base_space(space).encode(values, unknown="nearest")
         return merged(items, np.ones(len(items), dtype=np.int64), people, users=int(people.sum()))
 
