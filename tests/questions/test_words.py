@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import structs
 
-from barrow.questions.items import how_many, items_counted, reports_sentence
+from barrow.questions.item_words import how_many, items_counted, reports_sentence
 from barrow.questions.noise_words import noise_sentence, snapping_words
 from barrow.questions.statement import AnswerFacts, NoiseFacts, Statement
 from barrow.study import Study, make_statement

@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy, noise
-from barrow.engines.counts import Integers, known_items, refuse_changed, refuse_states, refuse_too_many
+from barrow.engines.counts import Integers, Sampled, known_items, refuse_changed, refuse_states, refuse_too_many
 from barrow.noise.source import RandomSource, checked_source
 from barrow.numerics import MOST_RECORDS, whole
 from barrow.numerics.limits import total
+from barrow.queries.profiles import Profiles
 from barrow.spaces.space import Unknown
 
 MOST_SAMPLES = 10**7
@@ -182,6 +183,24 @@ class SamplePool:
         """Items that were drawn and how often; lost ones are refused whether they were drawn or not."""
         some = self._counts > 0
         return known_items(self._items, default, unknown)[some], self._counts[some]
+
+
+def sampled(people: Profiles, samples: int) -> Sampled:
+    """``samples`` items drawn from each person with replacement, exactly uniformly (private integers).
+
+    >>> drawn = sampled(Profiles.of_users([[0, 0, 1], [1]]), 5)
+    >>> drawn.users, int(drawn.counts.sum()), drawn.private
+    (2, 10, True)
+    """
+    pool, sampler = SamplePool(), RunSampler(samples)
+    new = np.zeros(len(people.items), dtype=bool)
+    new[people.starts] = True
+    rows = np.diff(np.append(people.starts, len(people.items)))
+    pool.add(people.items, sampler.draw(new, np.repeat(people.sizes, rows), people.counts))
+    sampler.finish()
+    items, counts = pool.all
+    some = counts > 0
+    return Sampled(items[some], counts[some], samples=samples, users=len(people), private=sampler.private)
 
 
 def _run_starts(who: NDArray[Any]) -> Integers | None:

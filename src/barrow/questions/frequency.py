@@ -26,16 +26,14 @@ from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model
 from barrow.questions.answer import Answer, Sample, Tables, labelled, number
 from barrow.questions.collecting import Collected, ReportSums, collected, counted_of, for_people
+from barrow.questions.item_words import how_many, items_counted, reports_sentence
 from barrow.questions.items import (
     ItemsAnswer,
     ItemWiseQuestion,
     bounded_lines,
     counted_line,
-    how_many,
-    items_counted,
     items_details,
     items_for_people,
-    reports_sentence,
     sampling_lines,
 )
 from barrow.questions.noise_words import about_words, off_words, people_words

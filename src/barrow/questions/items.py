@@ -12,7 +12,8 @@ import numpy as np
 
 from barrow import accounting, mechanisms, planning
 from barrow.accounting.sampling import inner_alpha_for
-from barrow.engines import Counts, ItemSums
+from barrow.engines import Counts, ItemSums, PeopleCounts
+from barrow.engines.sampling import sampled
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.itemwise import refuse_sizes
 from barrow.numerics import Exact, exact_text, float_up, whole
@@ -33,6 +34,8 @@ from barrow.questions.collecting import (
     for_people,
 )
 from barrow.questions.comparing import Given, histograms_compared, question_compared
+from barrow.questions.item_words import how_many, items_counted, reports_sentence
+from barrow.questions.parted import items_of_part, shared
 from barrow.questions.plan_text import answer_lines, details, own_notes
 from barrow.questions.prices import finer_words
 from barrow.questions.question import Question, Traits, public_items
@@ -208,34 +211,6 @@ class Items(ItemWiseQuestion):
         moved, unit = statement.answer.distortion, statement.unit
         far = [] if moved is None else [f"A report is {moved:.4g} {unit}".rstrip() + " from its item on average."]
         return [reports_sentence(statement), *far]
-
-
-def how_many(facts: AnswerFacts) -> str:
-    """How many items each person gave."""
-    items = needed(facts.items_per_person)
-    return f"{items:,} items drawn from each" if facts.sampled else f"each holding exactly {items:,} items"
-
-
-def items_counted(statement: Statement) -> str:
-    """What was counted before it was randomised."""
-    people, items = statement.people, needed(statement.answer.items_per_person)
-    if statement.answer.sampled:
-        return (
-            f"{items:,} items were drawn from each of the {people:,} people with replacement, exactly uniformly, from "
-            "the operating system's entropy, and counted together inside the engine."
-        )
-    return f"The items of all {people:,} people, exactly {items:,} of each, were counted together."
-
-
-def reports_sentence(statement: Statement) -> str:
-    """How reports were drawn in place of items."""
-    noise = needed(statement.answer.noise)
-    how = "by each person's client" if statement.conditions else "as counts"
-    return (
-        f"Every item was replaced by a random report ({noise.distribution}, α₀ = {needed(noise.alpha0):.6g} for each, "
-        f"by {noise.method}), drawn exactly, {how}, from the operating system's entropy; only the multiset of "
-        "reports is released."
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -432,6 +407,24 @@ def items_for_people(answer: AnyItemsAnswer, users: int) -> AnyItemsAnswer:
         reports=built if answer.question.samples is None else mechanisms.reduced(built),
         guarantee=answer.guarantee_for(users),
     )
+
+
+@items_of_part.register(ItemsAnswer)
+def _(answer: ItemsAnswer, counts: Counts) -> Statistics:
+    """The items of people who have records, or samples of them; the plan adds those of missing people."""
+    samples, space = answer.question.samples, answer.terms.space
+    if samples is not None and isinstance(counts, PeopleCounts):
+        counts = sampled(counts.profiles, samples).with_users(answer.terms.users, space.default_item)
+    return answer.statistics(counts)
+
+
+@shared.register(ItemsAnswer)
+def _(answer: ItemsAnswer, terms: Terms) -> Answer | None:
+    """The same randomiser: reports of more people hide each of them no worse (docs/proofs/scopes.md, public groups)."""
+    if terms.model is not Model.CENTRAL or terms.users < answer.terms.users:
+        return None
+    result: Answer = replace(for_people(answer, terms.users), terms=terms)  # type: ignore[type-var]
+    return result
 
 
 @collected.register(ItemsAnswer)

@@ -15,6 +15,7 @@ from barrow.queries import Query
 from barrow.questions.answer import Answer, Statistics
 from barrow.questions.linear import LinearAnswer
 from barrow.questions.question import Question
+from barrow.questions.releasing import HeldItems, held_by_each
 
 
 @singledispatch
@@ -37,13 +38,29 @@ def can_be_parted(answer: Answer) -> bool:
     >>> can_be_parted(Mean(definition="emd").plan(Terms(Line(0, 1, step=0.1), 10, given=Terms.fraction)))
     True
     """
-    return averaged_query(answer) is not None or answer.question.traits.whole_people
+    return averaged_query(answer) is not None or answer.question.traits.whole_people or reports_items(answer)
+
+
+def reports_items(answer: Answer) -> bool:
+    """Whether items are randomised one by one: of exactly so many of each person, or of samples."""
+    return held_by_each(answer) != HeldItems()
+
+
+@singledispatch
+def shared(answer: Answer, terms: Terms) -> Answer | None:
+    """The mechanism of the smallest of several groups, at its price, for a larger one; None where each has its own.
+
+    Args:
+        answer: What the smallest group is released by.
+        terms: Those of another group, or of everybody.
+    """
+    return None
 
 
 def for_terms(answer: Answer, terms: Terms) -> Answer:
     """The same answer under terms that differ by the names of periods, or by how many people there are in all."""
     if averaged_query(answer) is None:
-        return answer.question.plan(terms)
+        return shared(answer, terms) or answer.question.plan(terms)
     result: Answer = replace(answer, terms=terms)  # type: ignore[type-var]
     return result
 
@@ -61,6 +78,17 @@ def mean_of_parts(answer: Answer, counts: Counts, people: int) -> Statistics:
         return answer.statistics(counts)
     held = UserCounts.of(answer.terms.space, item=counts.items, size=counts.sizes, count=counts.counts, users=people)
     return held.center(query)
+
+
+@singledispatch
+def items_of_part(answer: Answer, counts: Counts) -> Statistics:
+    """What is randomised one by one (private).
+
+    Args:
+        answer: What will be drawn.
+        counts: Of people who have records: all their items, or people one by one where items are drawn from each.
+    """
+    raise DataError("The answer randomises no items.", fix="use mean_of_parts")
 
 
 @singledispatch

@@ -22,10 +22,13 @@ from barrow.questions.answer import Rows, Sample, Statistics
 from barrow.questions.parted import (
     can_be_parted,
     for_terms,
+    items_of_part,
     mean_of_parts,
     mean_of_people,
     mechanism_of,
+    reports_items,
     same_mechanism,
+    shared,
 )
 from barrow.questions.releasing import error_after, summary
 from barrow.questions.statement import AboutFacts, GroupFacts, SoFar, Statement
@@ -84,6 +87,14 @@ class ReleaseParts:
         users, item = self.plan.terms.users, self.plan.terms.space.default_item
         counted = self.about.counted(cells, item, users).items()
         return {label: mean_of_parts(self.plans[label], counts, people) for label, (counts, people) in counted}
+
+    def statistics_of_items(self, cells: Mapping[Cell, Counts]) -> dict[str | None, Statistics]:
+        """The same where items are randomised one by one (private)."""
+        return {
+            label: items_of_part(plan, counts)
+            for label, plan in self.plans.items()
+            for counts, _ in self.about.weights(cells, label)
+        }
 
     def statistics_of_people(self, cells: Mapping[Cell, PeopleCounts]) -> dict[str | None, Statistics]:
         """The same where each person's whole data are read (private)."""
@@ -167,8 +178,10 @@ class Planner:
         people = about.people(study.users or 1)
         plans = self._plans(about, people, self.question)
         if _costliest(plans.values()) is None:  # each group would take another mechanism: the smallest chooses
-            smallest = min(people, key=lambda label: people[label])
-            plans = self._plans(about, people, same_mechanism(plans[smallest]))
+            smallest = plans[min(people, key=lambda label: people[label])]
+            alike = {label: shared(smallest, plan.terms) for label, plan in plans.items()}
+            one = {label: plan for label, plan in alike.items() if plan is not None}
+            plans = one if len(one) == len(plans) else self._plans(about, people, same_mechanism(smallest))
         costliest = _costliest(plans.values())
         if costliest is None:
             raise ParameterError(
@@ -178,6 +191,8 @@ class Planner:
             )
         if not about.whole and not all(map(can_be_parted, plans.values())):
             raise _no_parts(self.question)
+        if about.window is not None and about.window.pool == "periods" and reports_items(costliest):
+            raise _not_by_periods(self.question)
         worst = max(plans.values(), key=lambda plan: plan.error)
         everybody = replace(costliest.terms, users=sum(people.values()))
         return ReleaseParts(about, plans, costliest if len(plans) == 1 else for_terms(costliest, everybody), worst)
@@ -253,6 +268,14 @@ def _no_parts(question: Question) -> ParameterError:
         allowed="means, shares, densities, histograms and what is read off them by period and group",
         fix="histogram or mean, by the same periods and groups; or --period all without --by, for this question about "
         "all records",
+    )
+
+
+def _not_by_periods(question: Question) -> ParameterError:
+    return ParameterError(
+        f"The question {question.label!r} randomises items one by one, and periods that count alike are no items.",
+        allowed="one period, or several with --pool records, where each person's records of all of them count alike",
+        fix="--pool records; or a release for each period, without --pool",
     )
 
 

@@ -313,7 +313,11 @@ def _statistics(job: _Job) -> dict[str | None, Statistics]:
     parts = job.parts
     if parts is None or parts.about.whole or job.reader is None or job.engine is None:
         return {None: job.plan.statistics(_counted(job))}
-    space = parts.plan.terms.space
+    space, held = parts.plan.terms.space, held_by_each(parts.plan)
+    if held.samples is not None:
+        return parts.statistics_of_items(job.reader.people(job.engine, space))
+    if held.items is not None:
+        return parts.statistics_of_items(job.reader.cells(job.engine, space))
     if job.plan.question.traits.whole_people:
         return parts.statistics_of_people(job.reader.people(job.engine, space))
     return parts.statistics(job.reader.cells(job.engine, space))
