@@ -123,6 +123,36 @@ def test_all_questions_are_released_and_none_twice(barrow, tmp_path, monkeypatch
     assert "all data by 5 years" in shown
 
 
+def test_a_released_histogram_shows_what_stands_out_with_intervals(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"{uid},{'Mon' if uid % 4 else 'Tue'}\n" for uid in range(2000))
+    (tmp_path / "days.csv").write_text("uid,day\n" + rows, encoding="utf-8")
+    days = ["--space", "weekdays(whole=True)", "--user", "uid", "--item", "day", "--users", "2000"]
+    asked = ["--question", "histogram", "--promise", "all, anywhere, 1", "--dataset", "days"]
+    assert barrow("init", "days.csv", *days, *asked)[0] == 0
+    shown = re.sub(r"\s+", " ", barrow("release")[1])
+    assert re.search(r"no records: .{1,24}(0 % to|to) [0-9.]+ % \(95 %\)", shown)
+    assert re.search(r"Mon: 7[0-9](\.\d+)? %, from 7[0-9.]+ % to [78][0-9.]+ % \(95 %\)", shown)
+    assert "stand out from the noise (regions.csv)" in shown
+    few = [
+        "--study",
+        "few.toml",
+        "--space",
+        "weekdays(whole=True)",
+        "--user",
+        "uid",
+        "--item",
+        "day",
+        "--users",
+        "2000",
+    ]
+    asked[-1] = "few"
+    assert barrow("init", "days.csv", *few, "--fraction", "1/1000", *asked)[0] == 0
+    shown = re.sub(r"\s+", " ", barrow("release", "--study", "few.toml", "--out", "few")[1])
+    assert "None of 7 values stands out from the noise by itself" in shown
+    assert "The answer will be nearly useless" in shown
+
+
 def test_check_takes_a_folder_and_an_encoding(barrow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "visits" / "year=2026").mkdir(parents=True)

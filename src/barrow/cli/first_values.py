@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from barrow.numerics.exact import PERCENT, at_least, at_most, near, with_interval
 
@@ -11,13 +11,17 @@ if TYPE_CHECKING:
     from barrow.study import Release
 
 _SHOWN = 5
+_GROUPS = 12
 
 
 def first_values(result: Release) -> list[str]:
     """A few lines: of a histogram quantiles, regions that stand out, or the largest items with their limits."""
     tables = result.tables
     rows = tables["values"]
-    if "regions" not in tables or "group" in rows[0]:
+    shares = {"share", "high_95", "item"} <= set(rows[0])
+    if shares and "group" in rows[0] and tables.get("regions"):
+        return _of_groups(result)
+    if not shares or "group" in rows[0]:
         first, *rest = result.summary or [""]
         more = [f"… all {len(rows):,} values are in values.csv"] if len(rest) > _SHOWN else []
         return [line for line in [first, *rest[:_SHOWN], *more] if line]
@@ -30,7 +34,7 @@ def first_values(result: Release) -> list[str]:
     lines += [f"no records: {_share(row)}" for row in tables.get("no_records", [])]
     apart = [row for row in rows if row.get("x", row.get("lat", "")) is None]  # what is outside has no place
     lines += [f"{row['item']}: {_share(row)}" for row in apart]
-    found = tables["regions"]
+    found = tables.get("regions", [])
     if not found:
         top = sorted(rows, key=lambda row: -number(row, "share"))[:_SHOWN]
         unit = _unit(result)
@@ -45,6 +49,19 @@ def first_values(result: Release) -> list[str]:
     many = f"{len(found)} regions stand" if len(found) > 1 else "1 region stands"
     own = f"all {len(rows):,} values are in values.csv"
     return [*lines, f"{many} out from the noise (regions.csv); their intervals hold at once; {own}"]
+
+
+def _of_groups(result: Release) -> list[str]:
+    """The largest region of each group of a histogram that stands out from the noise."""
+    from barrow.render.report.merged import region_names
+
+    largest: dict[object, dict[str, Any]] = {}
+    for row in result.tables["regions"]:
+        largest.setdefault(row["group"], row)
+    found = list(largest.values())[:_GROUPS]
+    names = region_names(found, result.space, _unit(result))
+    lines = [f"{row['group']}: {name}: {_share(row)}" for name, row in zip(names, found, strict=True)]
+    return [*lines, "The largest region of each group; regions.csv and values.csv have all"]
 
 
 def _share(row: Mapping[str, object]) -> str:

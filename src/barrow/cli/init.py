@@ -13,6 +13,7 @@ import click
 from barrow.cli import work
 from barrow.cli.approvers import approver_options, quorum_of
 from barrow.cli.numbers import Whole
+from barrow.cli.plan import next_step
 from barrow.cli.series import in_series
 from barrow.cli.study_options import (
     DEFAULT,
@@ -110,7 +111,7 @@ def init(
     if releases > 1:
         sums = "the root of the sum of squares" if study.composition == "quadrature" else "a sum"
         lines.append(f"Each of {releases:,} releases has its share of every promise; together they cost {sums}.")
-    release = "barrow release" + ("" if study.calendar is None else " --period last")
+    release = next_step(study)
     then = f"barrow propose, then {release} when it is approved" if state.governed else release
     lines.append(f"Next: barrow plan, then {then}")
     problem = _alarm(study)

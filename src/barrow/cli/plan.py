@@ -101,7 +101,7 @@ def plan(
         for line in _study_lines(study, questions, periods, releases):
             echo(line)
         more = "" if verbose else " (barrow plan --verbose says more)"
-        echo(f"\nNo private value was read and nothing was spent{more}. Next: {_next(study)}")
+        echo(f"\nNo private value was read and nothing was spent{more}. Next: {next_step(study)}")
     chosen = [each for each in plans if each.question.traits.of_shares]
     if chosen:  # for means nothing is loaded
         work.keep_choices(chosen)
@@ -109,8 +109,10 @@ def plan(
         ctx.obj.keep()
 
 
-def _next(study: work.Study) -> str:
+def next_step(study: work.Study) -> str:
     """What to type next."""
+    if study.model in (work.Model.LOCAL, work.Model.SHUFFLE):
+        return "barrow local randomise (docs/local.md), or barrow collect init"
     if study.model is work.Model.AGGREGATED:
         return "barrow compare --models, or barrow collect init (docs/how-to/two-parties.md)"
     return "barrow release --period last" if study.calendar is not None else "barrow release"

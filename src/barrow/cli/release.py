@@ -21,8 +21,6 @@ from barrow.cli.study_options import (
 from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, echo_raw, output_options
 from barrow.errors import ParameterError
 
-"""How many values of each release are shown, beside the first line."""
-
 
 @click.command()
 @asking_options
@@ -145,6 +143,9 @@ def _show(result: work.Release, again: bool, quiet: bool, verbose: bool) -> None
         echo_raw(str(result.folder))
         return
     echo(str(result) if verbose else _brief(result))
+    if result.plan is not None and not verbose:
+        for text in work.warnings(result.plan):
+            echo(text)
     worst = result.statement.worst_case
     if problem := work.alarm(worst.epsilon, result.statement.delta):
         echo_alarm(problem)

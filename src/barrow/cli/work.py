@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from barrow.ledger.published import FILE
     from barrow.promises import CAP, DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, percent_up
     from barrow.questions import Question, declared_parts, to_question
-    from barrow.questions.plan_text import answer_json, brief_lines, worst_alarm
+    from barrow.questions.plan_text import answer_json, brief_lines, warnings, worst_alarm
     from barrow.questions.question import is_resolved
     from barrow.questions.recalled import keep_choices
     from barrow.questions.together import together_lines
@@ -48,7 +48,7 @@ else:
             "barrow.ledger.published": "FILE",
             "barrow.promises": "CAP DiscreteEmd Emd Model Promise UserLevel alarm percent_up",
             "barrow.questions": "Question declared_parts to_question",
-            "barrow.questions.plan_text": "answer_json brief_lines worst_alarm",
+            "barrow.questions.plan_text": "answer_json brief_lines warnings worst_alarm",
             "barrow.questions.question": "is_resolved",
             "barrow.questions.recalled": "keep_choices",
             "barrow.questions.together": "together_lines",

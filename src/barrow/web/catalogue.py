@@ -153,6 +153,21 @@ QUESTIONS: list[dict[str, Any]] = [
     {"kind": "items", "name": "Noisy items themselves", "about": "A list or histogram of randomised items.",
      "fields": [*_ITEMS, _field("output", "Output", "choice", "How often each report occurs, or all of them.",
                                 choices=["histogram", "list"], value="histogram")]},
+    {"kind": "spread", "name": "A mean and a standard deviation", "about": "Of people's items on a line, each person "
+     "counting once.", "fields": []},
+    {"kind": "total", "name": "A total of one number a person", "about": "The number of people times their mean; the "
+     "study's per_person says which number.", "fields": []},
+    {"kind": "person", "name": "A number about whole people", "about": "The mean over people of a number that all data "
+     "of a person give together.", "fields": [
+         _field("function", "Number", "choice", "spread: how far apart two of a person's items are; radius: how far "
+                "from their best centre; share: whether more than about a part of them lies in a region; distance: how "
+                "far they are from public records.", choices=["spread", "radius", "share", "distance"], value="spread"),
+         _field("region", "Region of a share", "text", "One label; a circle is written in the study file."),
+         _field("above", "More than about", "text", "For a share: such as 10 %."),
+         _field("ramp", "Fading over", "text", "For a share: such as 10 %, from 5 % to 15 %."),
+     ]},
+    {"kind": "workload", "name": "Several questions in one release", "about": "Its parts are written in the study "
+     "file; the page keeps them.", "fields": []},
 ]  # fmt: skip
 START: dict[str, Any] = {
     "dataset": "example",
