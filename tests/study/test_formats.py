@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import io
 import itertools
 import json
 import os
+import shutil
 import struct
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from typing import Any
 import jsonschema
 import msgspec
 import numpy as np
+import pyarrow
 import pytest
 import yaml
 from pyarrow import parquet
@@ -28,6 +31,7 @@ from barrow.study.claim import claim_of
 from barrow.study.formats import missing_for_registry, registry_record
 from barrow.study.geoparquet import polygons
 from barrow.study.publication import publication_of
+from barrow.study.statement import statement_digest, write_statement
 
 SCHEMA = Path(__file__).parents[2].parent / "shared" / "data" / "registry" / "deployments-schema.yaml"
 PUBLICATION = {
@@ -60,6 +64,57 @@ def test_every_file_is_in_the_digest(released):
         found = {check.what: check.holds for check in verify(released.folder)}
         (released.folder / name).write_bytes(copy)
         assert found[name] is False
+
+
+def _polygon_moved(content: bytes) -> bytes:
+    table = parquet.read_table(io.BytesIO(content))
+    shapes = table["geometry"].to_pylist()
+    moved = table.set_column(
+        table.schema.get_field_index("geometry"), "geometry", pyarrow.array(shapes[1:] + shapes[:1])
+    )
+    return written(moved)
+
+
+def _share_changed(content: bytes) -> bytes:
+    table = parquet.read_table(io.BytesIO(content))
+    shares = table["share"].to_pylist()
+    return written(table.set_column(table.schema.get_field_index("share"), "share", pyarrow.array([0.9, *shares[1:]])))
+
+
+def written(table: pyarrow.Table) -> bytes:
+    held = io.BytesIO()
+    parquet.write_table(table, held)
+    return held.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("cells.geoparquet", _share_changed),
+        ("cells.geoparquet", _polygon_moved),
+        ("registry.yaml", lambda held: held.replace(b"epsilon: ", b"epsilon: 0.", 1)),
+        ("croissant.json", lambda held: held.replace(b'"sha256": "', b'"sha256": "0', 1)),
+        ("datapackage.json", lambda held: held.replace(b'"number"', b'"string"', 1)),
+        ("CITATION.cff", lambda held: held.replace(b"City", b"Town")),
+    ],
+)
+def test_a_forger_who_mends_all_digests_is_found_out(released, tmp_path, name, change):
+    """Without the ledger: a file for others must say what the statement and the tables say."""
+    folder = Path(shutil.copytree(released.folder, tmp_path / "forged"))
+    assert not any(check.holds is False for check in verify(folder))
+    content = change((folder / name).read_bytes())
+    assert content != (folder / name).read_bytes()
+    (folder / name).write_bytes(content)
+    listed = [
+        msgspec.structs.replace(file, sha256=hashlib.sha256(content).hexdigest()) if file.name == name else file
+        for file in released.statement.files
+    ]
+    forged = msgspec.structs.replace(released.statement, files=listed)
+    forged = msgspec.structs.replace(forged, digest=statement_digest(forged))
+    (folder / "statement.json").write_bytes(write_statement(forged))
+    wrong = [check for check in verify(folder) if check.holds is False]
+    assert [check.what for check in wrong] == ["tables"]
+    assert name in wrong[0].finding
 
 
 def test_croissant(released):

@@ -120,7 +120,8 @@ def test_what_verify_leaves_to_the_owner_is_what_a_forger_can_change(cases):
             if forgery.careful and forgery.field in own - possible and not noticed(case, forgery):
                 possible.add(forgery.field)
     assert own == OWNER_ONLY
-    repeated = {"answer.items_per_person", "answer.sampled"}  # the claim says them too: both must be changed at once
+    # The claim, or a file for catalogues, says them too: both must be changed at once.
+    repeated = {"answer.items_per_person", "answer.sampled", "released", "name", "publication"}
     assert own - possible - repeated == {"conditions", "not_covered", "title", "description"}
 
 

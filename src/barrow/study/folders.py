@@ -10,7 +10,11 @@ from pathlib import Path
 from barrow.errors import BarrowError
 from barrow.ledger.published import FILE as HEAD
 from barrow.ledger.state import Digests
+from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement
+from barrow.study.formats import CATALOGUES, format_files
+from barrow.study.geoparquet import FILE as CELLS
+from barrow.study.geoparquet import cells_content, cells_file
 from barrow.study.outputs import as_files, digest_of, read_tables
 from barrow.study.statement import space_of
 
@@ -90,4 +94,28 @@ class ReleaseFolder:
         except (BarrowError, ValueError, TypeError, KeyError, IndexError, OverflowError):
             return sorted(parquets)
         twins = {name for name in parquets if name.removesuffix(".parquet") + ".csv" not in others}
-        return sorted({name for name in others if again.get(name) != self.files.get(name)} | twins)
+        wrong = {name for name in others if again.get(name) != self.files.get(name)} | twins
+        return sorted(wrong if CELLS not in self.files or self._cells_agree(tables["values"]) else {*wrong, CELLS})
+
+    def _cells_agree(self, rows: Rows) -> bool:
+        """Whether the map of cells holds the values and, where the space can be made again, its polygons."""
+        space = space_of(self.statement)
+        try:
+            held = cells_content(self.files[CELLS])
+            if space is not None:
+                return held == cells_content(cells_file(rows, space)[CELLS])
+            return [{name: row.get(name) for name in rows[0]} for row in held[0]] == rows
+        except (BarrowError, ValueError, TypeError, KeyError, IndexError, OverflowError):
+            return False
+
+    def misleading(self) -> list[str]:
+        """The files for catalogues that do not say what this library would say of the statement and the tables."""
+        listed = [name for name in CATALOGUES if name in self.named]
+        before = {name: content for name, content in self.values.items() if name not in CATALOGUES}
+        try:
+            tables = read_tables({name: content for name, content in before.items() if name.endswith(".parquet")})
+            ordered = [name.removesuffix(".csv") for name in before if name.endswith(".csv")]
+            again = format_files(self.statement, {name: tables[name] for name in ordered}, before)
+        except (BarrowError, ValueError, TypeError, KeyError, IndexError, OverflowError):
+            return listed
+        return [name for name in listed if again.get(name) != self.files.get(name)]

@@ -18,6 +18,7 @@ from barrow.questions.statement import Publication, Statement
 from barrow.study.claim import claim_of
 
 CROISSANT, PACKAGE, CITATION, REGISTRY = "croissant.json", "datapackage.json", "CITATION.cff", "registry.yaml"
+CATALOGUES = (CROISSANT, PACKAGE, CITATION, REGISTRY)
 """The files, by what they are called in the folder of a release."""
 _REGISTRY_NEEDS = ("curator", "purpose", "region", "date")
 _MEDIA = {

@@ -56,6 +56,25 @@ def cells_file(rows: Rows, space: Space, folder: Path | None = None) -> dict[str
         return {FILE: file.read_bytes()}
 
 
+def cells_content(content: bytes) -> tuple[Rows, str]:
+    """The rows of such a file, polygons as they are written, and what it says about itself as GeoParquet."""
+    import duckdb
+
+    try:
+        with tempfile.TemporaryDirectory() as held, duckdb.cursor() as connection:
+            file = Path(held) / "cells.parquet"
+            file.write_bytes(content)
+            told = connection.execute(
+                "SELECT decode(value) FROM parquet_kv_metadata(?) WHERE decode(key) = 'geo'", [str(file)]
+            ).fetchall()
+            columns = connection.execute("SELECT * FROM read_parquet(?)", [str(file)])
+            names = [column[0] for column in columns.description or ()]
+            rows = [dict(zip(names, row, strict=True)) for row in columns.fetchall()]
+    except duckdb.Error as error:
+        raise ValueError("no GeoParquet") from error
+    return rows, str(told)
+
+
 def polygons(corners: Floats) -> list[bytes]:
     """Rings of (latitude, longitude) as polygons in well-known binary, closed and turning to the left.
 

@@ -82,7 +82,7 @@ def make_statement(
     published = study.publication or Publication()
     statement = Statement(
         statement=STATEMENT_VERSION,
-        library=f"barrow {__version__}",
+        library=library(),
         kind=plan.question.kind,
         name=plan.question.label,
         title=plan.question.title or study.title or UNSET,
@@ -127,6 +127,11 @@ def short_spec(space: Space) -> Json | None:
     """What makes the space again, where that is short: a folder of results can then be drawn by itself."""
     spec: Json = space.to_spec()
     return spec if len(json.dumps(spec, default=str)) <= _LONGEST_SPACE else None
+
+
+def library() -> str:
+    """What makes statements here, by name and version."""
+    return f"barrow {__version__}"
 
 
 def space_of(statement: Statement) -> Space | None:
