@@ -30,6 +30,7 @@ from barrow.numerics import Exact, exact_text
 from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model
+from barrow.promises.channels import MOST_ITEMS
 from barrow.promises.definitions import positive, probability
 from barrow.randomisers import Randomiser, family_of_spec, randomiser_from_spec
 from barrow.spaces import Space
@@ -189,6 +190,8 @@ def most_accurate_items(
 
 def _family(space: Space, randomiser: Mapping[str, object] | str | None) -> MatrixFamily | None:
     """The randomisers of all alpha0 as matrices, where their channels are finite and small."""
+    if space.items > MOST_ITEMS:  # no event holds such a channel, and a matrix takes long to build
+        return None
     first = randomiser_from_spec(space, 1, randomiser).channel
     if first is None:
         return None

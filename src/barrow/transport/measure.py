@@ -13,6 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from barrow.spaces import Space
+from barrow.spaces.augmented import base_space
 from barrow.spaces.grids import coarser
 from barrow.spaces.space import Floats, Ids
 from barrow.transport.emd import kr_norm, pot
@@ -76,7 +77,7 @@ def measure_of(space: Space, most: int = MOST_MEASURED) -> Measure:
 def _exact(space: Space) -> bool:
     """Whether it has a closed form that is quick, or is small enough for all pairs."""
     if space.geometry.has_closed_form:
-        return space.geometry.has_sums or space.items <= MOST_MEASURED
+        return space.geometry.has_sums or base_space(space).items <= MOST_MEASURED  # items added to it take no time
     if pot() is None:
         return space.items <= _EXACT_ITEMS_WITHOUT_POT
     known = space.records_space.geometry
