@@ -13,6 +13,15 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+        PublicFormat,
+        load_pem_private_key,
+    )
     from flint import arb, ctx, fmpq, fmpq_mat, fmpz
 
     from barrow._compiled import (
@@ -34,6 +43,10 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "cryptography.exceptions": "InvalidSignature UnsupportedAlgorithm",
+            "cryptography.hazmat.primitives.asymmetric.ed25519": "Ed25519PrivateKey Ed25519PublicKey",
+            "cryptography.hazmat.primitives.serialization": "Encoding NoEncryption PrivateFormat PublicFormat "
+            "load_pem_private_key",
             "flint": "arb ctx fmpq fmpq_mat fmpz",
             "barrow._compiled": "cKDTree connected_components dijkstra linalg minimum_spanning_tree network_simplex "
             "optimize pava sparse spatial special stats times",

@@ -10,6 +10,7 @@ import re
 import stat
 from typing import TYPE_CHECKING, NoReturn
 
+from barrow import heavy
 from barrow.errors import ParameterError, path_text, plain_file
 
 if TYPE_CHECKING:
@@ -36,20 +37,16 @@ class SigningKey:
     @classmethod
     def new(cls, path: str | os.PathLike[str]) -> SigningKey:
         """Make a key from the system's entropy and write it to a new file of mode 0600."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-        key = Ed25519PrivateKey.generate()
+        key = heavy.Ed25519PrivateKey.generate()
         write_key(key, path, fix="barrow key new another.key")
         return cls(key)
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> SigningKey:
         """The key in a file that nobody else can read."""
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
         allowed = "a file made by barrow key new"
         key = read_key(path, allowed=allowed, fix=f"barrow key new {os.fspath(path)}")
-        if not isinstance(key, Ed25519PrivateKey):
+        if not isinstance(key, heavy.Ed25519PrivateKey):
             raise ParameterError(
                 f"The key {os.fspath(path)!r} is not one that signs.", allowed=allowed, fix="barrow key new owner.key"
             )
@@ -58,9 +55,7 @@ class SigningKey:
     @property
     def public(self) -> bytes:
         """The public half: 32 bytes that anybody may know."""
-        from cryptography.hazmat.primitives import serialization
-
-        return self._key.public_key().public_bytes(serialization.Encoding.Raw, serialization.PublicFormat.Raw)
+        return self._key.public_key().public_bytes(heavy.Encoding.Raw, heavy.PublicFormat.Raw)
 
     @property
     def fingerprint(self) -> str:
@@ -77,23 +72,16 @@ class SigningKey:
 
 def write_key(key: PrivateKeyTypes, path: str | os.PathLike[str], *, fix: str) -> None:
     """Write a private key of any kind to a new file: PKCS #8 in PEM, and the owner's alone."""
-    from cryptography.hazmat.primitives import serialization
-
-    text = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    text = key.private_bytes(heavy.Encoding.PEM, heavy.PrivateFormat.PKCS8, heavy.NoEncryption())
     write_private(path, text, fix=fix)
 
 
 def read_key(path: str | os.PathLike[str], *, allowed: str, fix: str) -> PrivateKeyTypes:
     """The private key, of whatever kind, in a file of :func:`write_key`; ``fix`` is for a file that is not there."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives import serialization
-
     text = private_text(path, allowed=allowed, fix=fix)
     try:
-        return serialization.load_pem_private_key(text, password=None)
-    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return heavy.load_pem_private_key(text, password=None)
+    except (ValueError, TypeError, heavy.UnsupportedAlgorithm):
         raise ParameterError(
             f"The file {os.fspath(path)!r} holds no key.", allowed=allowed, fix="restore it from a copy"
         ) from None
@@ -144,12 +132,9 @@ def signed_by(public: bytes, signature: bytes, message: bytes) -> bool:
     >>> signed_by(bytes(32), bytes(64), b"anything")
     False
     """
-    from cryptography.exceptions import InvalidSignature
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
     try:
-        Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
-    except (InvalidSignature, ValueError):
+        heavy.Ed25519PublicKey.from_public_bytes(public).verify(signature, message)
+    except (heavy.InvalidSignature, ValueError):
         return False
     return True
 

@@ -14,10 +14,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from barrow import accounting
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_table, reading
 from barrow.ledger.digits import show
 from barrow.ledger.quadrature import Quadrature, quadrature_from_json
 from barrow.numerics import Exact, exact, exact_text
@@ -249,29 +249,17 @@ class Promises:
         return f"{many} promise{'s' * (many != 1)}, δ {show(self.delta)} ({self.model.value})"
 
 
-def promises_from_json(data: Mapping[str, Any]) -> Promises:
+def promises_from_json(data: Mapping[str, object]) -> Promises:
     """The promises that :meth:`Promises.to_json` wrote."""
-    try:
-        limits = [
-            PromiseLimit(
-                p["share"],
-                p["distance"],
-                p["epsilon"],
-                text=p["text"],
-                scope=p.get("scope"),
-                presence=p.get("presence", False),
-                group=p.get("group", False),
-            )
-            for p in data["promises"]
-        ]
-        account = quadrature_from_json(data.get("quadrature"))
-        return Promises(limits, data["delta"], model=data["model"], bounded=data["bounded"], quadrature=account)
-    except (KeyError, TypeError):
-        raise ParameterError(
-            "The promises of the budget cannot be read.",
-            allowed="the fields that Promises.to_json() writes",
-            fix="install the version of barrow that wrote it",
-        ) from None
+    rest = plain_table(data, "The limit")
+    with reading(
+        "The list of promises",
+        allowed="the fields that Promises.to_json() writes",
+        fix="install the version of barrow that wrote it",
+    ):
+        del rest["definition"]
+        limits = [PromiseLimit(**promise) for promise in rest.pop("promises")]
+        return Promises(limits, quadrature=quadrature_from_json(rest.pop("quadrature", None)), **rest)
 
 
 def _distances(given: Exact | Sequence[Exact] | None) -> tuple[Fraction, ...]:

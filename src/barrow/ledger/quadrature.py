@@ -10,13 +10,12 @@ paid.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from barrow import accounting
-from barrow.errors import ParameterError
+from barrow.errors import ParameterError, plain_table
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.promises import Event, Exposure, GaussianNoise
@@ -80,7 +79,7 @@ class Quadrature:
         value = Fraction(gdp_epsilon_upper(root_up(square), float_down(self.delta)))
         return min(value, self.share * epsilon) if square <= self.mus[number] ** 2 else value
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Plain data with exact numbers."""
         return {
             "share": exact_text(self.share),
@@ -89,7 +88,7 @@ class Quadrature:
         }
 
 
-def quadrature_from_json(data: Mapping[str, Any] | None) -> Quadrature | None:
+def quadrature_from_json(data: object) -> Quadrature | None:
     """The account that :meth:`Quadrature.to_json` wrote.
 
     >>> subset = Quadrature.of([Fraction(1, 2)], Fraction(1, 10**9), "9/10")
@@ -98,8 +97,9 @@ def quadrature_from_json(data: Mapping[str, Any] | None) -> Quadrature | None:
     """
     if data is None:
         return None
-    mus = tuple(exact(mu, "mu") for mu in data["mus"])
-    return Quadrature(share_of(data["share"], "share"), exact(data["delta"], "delta"), mus)
+    table = plain_table(data, "The account in quadrature")
+    mus = tuple(exact(mu, "mu") for mu in table["mus"])
+    return Quadrature(share_of(table["share"], "share"), exact(table["delta"], "delta"), mus)
 
 
 def has_square(event: Event) -> bool:

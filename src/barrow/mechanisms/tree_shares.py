@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from barrow import heavy
+from barrow.errors import plain_table
 from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.user_level.histograms import levelled
 from barrow.mechanisms.user_level.levels import PARTS
@@ -54,7 +55,7 @@ class TreeShares:
         return cls(tree, np.arange(space.items), 1.0 / tree.lengths)
 
     @classmethod
-    def from_query(cls, space: Space, query: Mapping[str, Any]) -> TreeShares:
+    def from_query(cls, space: Space, query: Mapping[str, object]) -> TreeShares:
         """What a query, as plain data, asks about a space: masses below edges, weighted by level, and added items.
 
         >>> from barrow.spaces import Line
@@ -62,13 +63,14 @@ class TreeShares:
         >>> built.tree.edges, built.factors[[0, -1]].round(3).tolist()
         (25, [1.634, 2.577])
         """
-        added = list(query.get("added", []))
-        if query["kind"] != "levels" and not added:
+        table = plain_table(query, "The query")
+        added = list(table.get("added", []))
+        if table["kind"] != "levels" and not added:
             return cls.of(space)
         inner = base_space(space)
         levels = levelled(inner)
-        if query["kind"] == "levels":
-            factors, step = PARTS / np.array(query["weights"], dtype=np.float64)[levels.tree.depths], 1.0 / PARTS
+        if table["kind"] == "levels":
+            factors, step = PARTS / np.array(table["weights"], dtype=np.float64)[levels.tree.depths], 1.0 / PARTS
         else:
             factors, step = 1.0 / levels.tree.lengths, float(tree_edges(inner).step)
         own = [1.0 / (weight * step) for weight in added]
