@@ -119,8 +119,13 @@ def init(
     output.tell(told, file, *lines)
     if problem and not output.silent:
         echo_alarm(problem)
-        cap = work.CAP
+        cap = work.cap(_unit(study))
         echo(f'Nothing was spent. To add that promise, remove {file} and {place}, and type --promise "{cap}" too.')
+
+
+def _unit(study: work.Study) -> str | None:
+    """What one period is called, where each release is about one."""
+    return None if study.calendar is None else study.calendar.unit
 
 
 def _alarm(study: work.Study) -> str | None:
@@ -132,7 +137,7 @@ def _alarm(study: work.Study) -> str | None:
     for question in study.questions:
         with suppress(ParameterError):  # barrow plan says what is wrong
             total = math.nextafter(total + study.plan(question).worst_epsilon, math.inf)
-    return work.alarm(total, delta)
+    return work.alarm(total, delta, _unit(study))
 
 
 def _with_cells(space: Any) -> Any:

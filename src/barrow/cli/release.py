@@ -147,7 +147,9 @@ def _show(result: work.Release, again: bool, quiet: bool, verbose: bool) -> None
         for text in work.warnings(result.plan):
             echo(text)
     worst = result.statement.worst_case
-    if problem := work.alarm(worst.epsilon, result.statement.delta):
+    about = result.statement.answer.about
+    unit = None if about is None or "," in about.reads or ".." in about.reads else about.unit or None
+    if problem := work.alarm(worst.epsilon, result.statement.delta, unit):
         echo_alarm(problem)
     if again:
         entry = result.statement.ledger

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         price_together,
     )
     from barrow.ledger.published import FILE
-    from barrow.promises import CAP, DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, percent_up
+    from barrow.promises import DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, cap, percent_up
     from barrow.questions import Question, declared_parts, to_question
     from barrow.questions.plan_text import answer_json, brief_lines, warnings, worst_alarm
     from barrow.questions.question import is_resolved
@@ -46,7 +46,7 @@ else:
             "barrow.ledger": "Approval Approver Budget ChainHead Ledger Overview PromiseLimit Promises "
             "Quorum Record price_together",
             "barrow.ledger.published": "FILE",
-            "barrow.promises": "CAP DiscreteEmd Emd Model Promise UserLevel alarm percent_up",
+            "barrow.promises": "DiscreteEmd Emd Model Promise UserLevel alarm cap percent_up",
             "barrow.questions": "Question declared_parts to_question",
             "barrow.questions.plan_text": "answer_json brief_lines warnings worst_alarm",
             "barrow.questions.question": "is_resolved",

@@ -195,19 +195,37 @@ CAP = "all, anywhere, 1"
 _ALARM = 0.9
 
 
-def alarm(epsilon: float, delta: float = 0.0) -> str | None:
+def alarm(epsilon: float, delta: float = 0.0, unit: str | None = None) -> str | None:
     """What must be said where all data of one person can be found out almost surely; None where they cannot.
+
+    Args:
+        epsilon: Of the worst case.
+        delta: Beside it.
+        unit: The unit of the period that is released about; None for all records.
 
     >>> print(alarm(3.5))
     All data of one person together are hardly hidden: a 50 % guess can become 97.1 %. The promise "all, anywhere, 1" \
 caps this at 73.2 %.
+    >>> print(alarm(3.5, unit="month"))
+    All data of one person in a month are hardly hidden: a 50 % guess can become 97.1 %. The promise "all, anywhere, \
+1, in any month" caps this at 73.2 %.
     >>> alarm(2.1) is None
     True
     """
     odds = odds_upper(epsilon, delta)
     if odds <= _ALARM:
         return None
+    about = "together" if unit is None else f"in a {unit}"
     return (
-        f"All data of one person together are hardly hidden: a 50 % guess can become {percent_up(odds)}. "
-        f'The promise "{CAP}" caps this at {percent_up(odds_upper(1.0, delta))}.'
+        f"All data of one person {about} are hardly hidden: a 50 % guess can become {percent_up(odds)}. "
+        f'The promise "{cap(unit)}" caps this at {percent_up(odds_upper(1.0, delta))}.'
     )
+
+
+def cap(unit: str | None = None) -> str:
+    """The promise that caps a worst case; of releases about one period each, in any of them.
+
+    >>> cap("month")
+    'all, anywhere, 1, in any month'
+    """
+    return CAP if unit is None else f"{CAP}, in any {unit}"

@@ -169,7 +169,13 @@ def brief_lines(answer: Answer) -> list[str]:
 
 def worst_alarm(answer: Answer) -> str | None:
     """What must be said where the worst case of an answer is hardly hidden; else None."""
-    return alarm(answer.worst_epsilon, answer.guarantee.definition.delta_at(1))
+    return alarm(answer.worst_epsilon, answer.guarantee.definition.delta_at(1), period_unit(answer))
+
+
+def period_unit(answer: Answer) -> str | None:
+    """What one period is called, of a release about one; None for all others."""
+    reads = answer.terms.reads
+    return None if reads is None or len(reads.periods) > 1 else reads.periods[0].unit
 
 
 def _rate(answer: Answer) -> str:

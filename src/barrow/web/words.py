@@ -11,7 +11,7 @@ from barrow.numerics.exact import PERCENT, at_most
 from barrow.promises import CAP, Policy, odds_upper
 from barrow.promises.policy import Satisfied
 from barrow.questions import Answer
-from barrow.questions.plan_text import worst_alarm
+from barrow.questions.plan_text import period_unit, worst_alarm
 from barrow.spaces import Space
 
 
@@ -28,8 +28,9 @@ def guess(epsilon: float, delta: float = 0.0) -> str:
 def alarmed(answer: Answer) -> dict[str, Any] | None:
     """What is said of a worst case above 90 %, and the promise that caps it; None below."""
     text = worst_alarm(answer)
-    parts = (part.strip() for part in CAP.split(","))
-    promise = dict(zip(("share", "distance", "epsilon"), parts, strict=True))
+    unit = period_unit(answer)
+    promise = dict(zip(("share", "distance", "epsilon"), CAP.split(", "), strict=True))
+    promise |= {} if unit is None else {"scope": f"any {unit}"}
     return None if text is None else {"text": text, "promise": promise}
 
 
