@@ -217,6 +217,26 @@ def test_intervals_hold_as_often_as_they_say(parties):
     assert float((off <= 0.7 * noise.half_width).mean()) < 0.9
 
 
+def honest_sums(answers, sets, modulus=5):
+    """The law of two honest aggregators' sums over their sets of people, whose third shares are 0; by counting."""
+    law: dict[tuple[int, int], int] = {}
+    for first in itertools.product(range(modulus), repeat=len(answers)):
+        second = [(answer - share) % modulus for answer, share in zip(answers, first, strict=True)]
+        both = zip((first, second), sets, strict=True)
+        sums = tuple(sum(shares[person] for person in here) % modulus for shares, here in both)
+        law[sums] = law.get(sums, 0) + 1
+    return law
+
+
+def test_honest_aggregators_who_count_different_people_show_nothing():
+    """Step (5) of Theorem 3, without any noise: every pair of sets of three people, and every two answers of one."""
+    sets = [set(some) for k in range(4) for some in itertools.combinations(range(3), k)]
+    for pair in itertools.product(sets, repeat=2):
+        laws = [honest_sums((answer, 2, 4), pair) for answer in range(5)]
+        alike = all(law == laws[0] for law in laws)
+        assert alike == (pair[0] != pair[1] or 0 not in pair[0])  # in the same set a sum without noise shows an answer
+
+
 def test_grids_are_powers_of_two_and_stay_with_what_was_planned():
     assert [rate_for(n) for n in (1, 4, 100, 10_000, 10**6)] == [Fraction(1, k) for k in (2, 4, 16, 128, 1024)]
     query = tree_edges(Clustered.grid(2, 2, r=0.25))
