@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from barrow.collect.room import Limits
+from barrow.collect.connections import Limits
 from barrow.collect.web import HttpRequest, Reply, Service
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from barrow.collect import make_card
 from barrow.collect.card_form import signed_bytes
+from barrow.collect.collector import client_folder, demo_routes
 from barrow.collect.keys import new_key
-from barrow.collect.page import client_folder, demo_routes
 from barrow.collect.words import answered_by, card_text
 from barrow.study import Study
 

@@ -13,8 +13,7 @@ import threading
 
 import pytest
 
-from barrow.collect.connections import serve
-from barrow.collect.room import Limits, Room, network_of
+from barrow.collect.connections import Limits, Room, network_of, serve
 from barrow.collect.web import Reply, Service, constant, reply
 from barrow.errors import ParameterError
 from tests.collect.asking import served

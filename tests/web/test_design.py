@@ -11,9 +11,8 @@ from barrow.render.figures.cities import cities
 from barrow.spaces import Earth, Line, NoRecords
 from barrow.study import Study
 from barrow.web.app import world_path
-from barrow.web.design import Design, can_preview, coarser, commands, cost, quick, toml_of
+from barrow.web.design import Design, can_preview, coarser, commands, cost, preview, quick, toml_of
 from barrow.web.example import Pictured, population
-from barrow.web.previews import preview
 from barrow.web.request import DesignRequest, MisfitError, at, space_of
 from barrow.web.suggest import suggestion
 from barrow.web.words import guesses, promise_rows

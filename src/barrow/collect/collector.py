@@ -5,19 +5,62 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from barrow.collect.admission import Gate
 from barrow.collect.analyser import collect_reports
 from barrow.collect.card import Card
 from barrow.collect.issuer import Issuer
-from barrow.collect.page import demo_routes
 from barrow.collect.stores import ReportStore
 from barrow.collect.web import MOST_LINES, GroupCommit, Handler, Health, RefusedError, Reply, Service, constant, reply
 from barrow.errors import ParameterError
 from barrow.local.batches import BatchReader
 from barrow.local.report import read_for
 from barrow.questions.collecting import Counted
+
+_KINDS = {".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css"}
+
+
+def client_folder() -> Path:
+    """The JavaScript client: in the package where it was installed, in the checkout otherwise."""
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "js", here.parents[3] / "clients" / "js"):
+        if (folder / "src" / "index.js").is_file():
+            return folder
+    raise ParameterError(
+        "The JavaScript client is not installed beside the package.",
+        allowed="a wheel of barrow, or a checkout with its folder clients/",
+        fix="install barrow again",
+    )
+
+
+def demo_routes(card: Card) -> dict[tuple[str, str], Handler]:
+    """The page, its script and style, and the client's modules; only the card's addresses may be contacted from it."""
+    folder = client_folder()
+    files = {"/": folder / "demo" / "index.html"}
+    files |= {f"/{name}": folder / "demo" / name for name in ("demo.css", "demo.js")}
+    files |= {f"/client/{path.name}": path for path in sorted((folder / "src").glob("*.js"))}
+    hosts = sorted({"{0.scheme}://{0.netloc}".format(urlsplit(address)) for address in card.send.values()})
+    policy = (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' {' '.join(hosts)}; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+    return {("GET", path): _serve(file, policy) for path, file in files.items()}
+
+
+def _serve(file: Path, policy: str) -> Handler:
+    body, kind = file.read_bytes(), _KINDS[file.suffix]
+    headers = {
+        "content-type": kind,
+        "content-security-policy": policy,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-store",
+    }
+    return constant(Reply(body, 200, tuple((name.encode(), value.encode()) for name, value in headers.items())))
+
 
 _SHOWN_SECONDS = 1.0
 _AT_ONCE = 8

@@ -42,7 +42,7 @@ from barrow.questions.grouped_histogram import GroupedHistogramAnswer, readable
 from barrow.questions.histogram_answer import HistogramAnswer, histogram_words
 from barrow.questions.histogram_help import HistogramChoice
 from barrow.questions.noise_words import noise_sentence, off_words, shares_counted
-from barrow.questions.question import Question, Traits, drives_grid, grid_question, public_items, resolved
+from barrow.questions.question import Question, Traits, grid_question, public_items, resolved
 from barrow.questions.recalled import recalled_histogram
 from barrow.questions.statement import Statement, needed
 from barrow.questions.subsets import SetsChannel, SubsetsAnswer
@@ -74,7 +74,7 @@ class Histogram(Question):
     """
 
     kind: ClassVar[str] = "histogram"
-    traits: ClassVar[Traits] = Traits(of_shares=True, within_groups=True)
+    traits: ClassVar[Traits] = Traits(of_shares=True, within_groups=True, drives_grid=True)
     missing: ClassVar[tuple[str, ...]] = ("no records", "default item")
     mechanism: str = "auto"
     spacing: float | str | Sequence[float | str] = "auto"
@@ -303,11 +303,6 @@ def _readable(candidates: Sequence[Candidate], space: Space) -> list[Candidate]:
 @public_items.register(Histogram)
 def _(question: Histogram) -> int | None:
     return question.items
-
-
-@drives_grid.register(Histogram)
-def _(question: Histogram) -> bool:
-    return True
 
 
 @grid_question.register(Histogram)

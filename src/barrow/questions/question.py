@@ -42,6 +42,7 @@ class Traits:
         alike: Whether its values are of one kind: if not, the largest of them says nothing.
         whole_people: Whether it is answered from each person's items together, and not from how often items occur.
         within_groups: Whether it is answered within hidden groups of records.
+        drives_grid: Whether a grid is chosen for it, wherever it stands among the questions of a study.
 
     >>> Traits(per_value_error=True, of_shares=True).in_percent
     True
@@ -53,6 +54,7 @@ class Traits:
     alike: bool = True
     whole_people: bool = False
     within_groups: bool = False
+    drives_grid: bool = False
 
     @property
     def in_percent(self) -> bool:
@@ -244,12 +246,6 @@ def asked_of(question: Question) -> dict[str, object]:
 def public_items(question: Question) -> int | None:
     """m, where every person holds the same public number of items; None where they may hold any number."""
     return None
-
-
-@singledispatch
-def drives_grid(question: Question) -> bool:
-    """Whether a grid is chosen for it, wherever it stands among the questions of a study."""
-    return False
 
 
 @singledispatch

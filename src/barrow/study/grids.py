@@ -17,7 +17,7 @@ from barrow.errors import ParameterError
 from barrow.planning.candidates import ALIKE
 from barrow.progress import task
 from barrow.questions.estimates import estimate
-from barrow.questions.question import drives_grid, grid_question
+from barrow.questions.question import grid_question
 from barrow.spaces import Space, cell_key, space_from_spec
 from barrow.spaces.grids import fitting_cells
 from barrow.study.bars import bars
@@ -151,7 +151,7 @@ def _grid_questions(study: Study) -> tuple[Question, Question]:
             allowed="a question in the study",
             fix='questions="histogram", or a size in place of "auto"',
         )
-    chosen = next((question for question in study.questions if drives_grid(question)), study.questions[0])
+    chosen = next((question for question in study.questions if question.traits.drives_grid), study.questions[0])
     return chosen, grid_question(chosen)
 
 

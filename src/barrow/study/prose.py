@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import textwrap
 
-from barrow.numerics.exact import at_most, near
+from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.promises import Model, percent_up
 from barrow.questions import Mean, Question, question_kinds
-from barrow.questions.hidden_words import hidden_released, hidden_steps
+from barrow.questions.noise_words import noise_sentence, shares_counted
 from barrow.questions.statement import Statement, needed
 from barrow.study.claim import OUTSIDE_WORDS, claim_lines
 
@@ -27,7 +27,7 @@ def kind_of(statement: Statement) -> type[Question]:
 def released_words(statement: Statement) -> str:
     """What was released, and how accurate it is, in a sentence or two."""
     hidden = statement.answer.hidden_groups is not None
-    return hidden_released(statement) if hidden else kind_of(statement).released(statement)
+    return _hidden_released(statement) if hidden else kind_of(statement).released(statement)
 
 
 def statement_text(statement: Statement) -> str:
@@ -191,7 +191,7 @@ def explain(statement: Statement) -> str:
     note = "" if statement.outside == "error" else f" ({OUTSIDE_WORDS[statement.outside]})"
     entry, reports = statement.ledger, bool(statement.conditions)
     hidden = statement.answer.hidden_groups is not None
-    counted, *noise = hidden_steps(statement) if hidden else kind_of(statement).steps(statement)
+    counted, *noise = _hidden_steps(statement) if hidden else kind_of(statement).steps(statement)
     steps = [
         *(
             [needed(_COLLECTED.get(statement.model))]
@@ -212,3 +212,56 @@ def explain(statement: Statement) -> str:
         f"If all data of one person were different: ε = {at_most(statement.worst_case.epsilon)}.",
     ]
     return "\n".join(f"{i}. {step}" for i, step in enumerate(steps, 1))
+
+
+def _hidden_released(statement: Statement) -> str:
+    """What was released, and what its intervals say."""
+    groups = needed(statement.answer.hidden_groups)
+    begin = (
+        f"We released {statement.released} ({groups.name}), computed from {statement.people:,} people; each person "
+        "counts in a group with the share of their records there. "
+    )
+    if statement.answer.histogram is not None:
+        off = near(groups.error_at_equal_shares, groups.unit)
+        return begin + (
+            f"Within a group of 1 of {len(groups.labels)} of all records the histogram was predicted to be off by "
+            f"about {off} (earth mover's distance), and by more in smaller ones; the table of groups gives the "
+            f"approximate error of each, and each share has a 95 % interval or an upper limit. A group whose share "
+            f"may be 0 is "
+            "not determined."
+        )
+    return begin + (
+        "Each value comes with an interval that contains the true value with probability 95 %, for all groups "
+        "simultaneously, snapping included; a group whose share may be 0 is not determined."
+    )
+
+
+def _hidden_counted(statement: Statement) -> str:
+    """What the noise was added to."""
+    name = needed(statement.answer.hidden_groups).name
+    return (
+        f"For each {name}, over {statement.people:,} people: the mean of the share of a person's "
+        "records in the group, and of this share times how far their items there are from the middle, as exact "
+        "fractions."
+    )
+
+
+def _hidden_steps(statement: Statement) -> list[str]:
+    """What the noise was added to, how it was drawn, and what was made of it."""
+    groups, result = needed(statement.answer.hidden_groups), statement.answer.histogram
+    width = at_most(groups.share_half_width_95, PERCENT)
+    if result is not None:
+        return [
+            shares_counted(statement, result),
+            noise_sentence(statement.answer),
+            f"The noisy values ({result.words}) were decoded to one histogram of groups and items, "
+            f"which was divided by the shares of the groups. These are within {width} of the true values at the public "
+            "reference, all at once.",
+        ]
+    return [
+        _hidden_counted(statement),
+        noise_sentence(statement.answer),
+        f"The shares of all groups are within {width} of the true values with probability 95 %, simultaneously. Each "
+        f"value within a group is a quotient of two released numbers; its interval (Fieller) allows for the noise of "
+        f"both.",
+    ]

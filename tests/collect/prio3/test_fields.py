@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.collect.prio3 import Edges, xof
+from barrow.collect.prio3 import Edges
+from barrow.collect.prio3 import prio3 as xof
 from barrow.collect.prio3.fields import FIELDS
 from barrow.collect.prio3.proofs import lagrange, query
 

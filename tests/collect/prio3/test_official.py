@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from barrow.collect.prio3 import xof
+from barrow.collect.prio3 import prio3 as xof
 from barrow.collect.prio3.fields import FIELDS
 from tests.collect.prio3.official import FILES, PLACE, comparisons
 
