@@ -20,7 +20,7 @@ from barrow.spaces.space import Floats
 
 GAP = 1.01
 """A covariance is good enough within this of its dual bound."""
-MOST_ITEMS = 1000
+MOST_DENSE = 2500
 """All pairs of items are looked at in every step."""
 MOST_STEPS = 400
 _NEAREST = 6
@@ -72,9 +72,9 @@ def least_trace(rows: Floats, far: Floats, *, gap: float = GAP, most: int = MOST
            [0., 1., 0.],
            [0., 0., 1.]])
     """
-    if len(rows) > MOST_ITEMS:
+    if len(rows) > MOST_DENSE:
         raise ParameterError(
-            f"There are {len(rows):,} items.", allowed=f"at most {MOST_ITEMS:,}", fix="least_trace_around their changes"
+            f"There are {len(rows):,} items.", allowed=f"at most {MOST_DENSE:,}", fix="least_trace_around their changes"
         )
     return _stepped(_AllPairs(rows, far), gap, most)
 

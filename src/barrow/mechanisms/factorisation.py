@@ -13,7 +13,7 @@ import numpy as np
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.mechanisms.ellipsoids import MOST_ITEMS, MOST_STEPS, Ellipsoid, least_trace, least_trace_around
+from barrow.mechanisms.ellipsoids import MOST_DENSE, MOST_STEPS, Ellipsoid, least_trace, least_trace_around
 from barrow.mechanisms.scales import least_scales, scales_around
 from barrow.mechanisms.steep_pairs import SteepPairs
 from barrow.queries import Query, strategy_query, table_floats, tree_edges
@@ -26,6 +26,9 @@ _LEAST_SINGULAR = 1e-12
 _MOST_OUTPUTS = 4000
 _MOST_ENTRIES = 2**23
 """Numbers of a table of answers by nodes or edges, up to which such a table is written out."""
+MOST_ITEMS = 1000
+"""On larger spaces pairs of items are looked for; of answers of a high rank all of them are looked at up to 2,500."""
+_HIGH_RANK = 200
 _STEP_WORK = 1e11
 """The cube of the rank times the number of steps, on large spaces."""
 _LOOKS, _HELD = 8, 1.002
@@ -128,7 +131,8 @@ def _by_ellipsoid(workload: Query, values: Floats, counts: Floats) -> Factorisat
 
 def _least_trace(space: Space, rows: Floats) -> Ellipsoid:
     """Around all pairs of items; on a large space around steep ones, with others as long as there are any."""
-    if space.items <= MOST_ITEMS:
+    few = space.items <= MOST_ITEMS or (space.items <= MOST_DENSE and rows.shape[1] >= _HIGH_RANK)
+    if few:
         every = np.arange(space.items)
         return least_trace(rows, np.asarray(space.block(every, every)))
     most = int(min(MOST_STEPS, max(2.0, _STEP_WORK / rows.shape[1] ** 3)))
