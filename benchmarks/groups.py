@@ -1,7 +1,8 @@
 """What groups and periods cost inside DuckDB: the sums of 20 groups, of 12 months, and of both, against those of all.
 
 Ten records for each person on average (skewed), 10,000 items, a group for each person, a timestamp for each record, one
-Parquet file. Each is the whole ``sums`` or ``sum_cells``, candidates in turns.
+Parquet file. Each is the whole ``sums`` or ``sum_cells``, candidates in turns. Then the planning of 12 months of 20
+groups, each with an error of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from pathlib import Path
 import duckdb
 
 from barrow.engines import Breakdown, Columns, DuckDBEngine
+from barrow.promises import Grouping, Window
 from barrow.promises.periods import Calendar
+from barrow.spaces import Line
+from barrow.study import Study
+from barrow.study.about import About
+from barrow.study.parts import Planner
 from benchmarks._groups_statistics import coverage, false_differences
 from benchmarks._timing import finish
 from benchmarks.engines import make, processor_seconds, space
@@ -36,6 +42,25 @@ def file(rows: int, folder: Path) -> Path:
                 "(FORMAT parquet)"
             )
     return path
+
+
+def planning() -> dict[str, float]:
+    """CPU seconds to plan twelve months of twenty groups, of a mean and of a histogram, with nothing known before."""
+    sizes = {group: 500 + 25 * i for i, group in enumerate(GROUPS)}
+    grouping = Grouping("region", sizes=sizes)
+    months = Calendar("month", "Europe/Berlin").parse_range("2026-01..2026-12")
+    seconds = {}
+    for name in ("mean", "histogram"):
+        study = Study(
+            Line(0, 100, step=1, unit="years", whole=True), ["1 of 30, 5 years, 0.5, in any month"],
+            users=sum(sizes.values()), groups=[grouping], missing="default item", questions=[name],
+        )  # fmt: skip
+        planner = Planner(study, study.question(name))
+        start = processor_seconds()
+        plans = [planner.parts(About(Window((month,)), grouping)) for month in months]
+        seconds[f"plan_{name}_cpu_seconds"] = round(processor_seconds() - start, 2)
+        assert sum(len(parts.plans) for parts in plans) == len(GROUPS) * len(months)
+    return seconds
 
 
 def main() -> None:
@@ -77,7 +102,10 @@ def main() -> None:
         print(f"{name:20} {seconds:7.2f} CPU s  {seconds / medians['all']:6.2f} of all")
     times: dict[str, object] = {f"{name}_cpu_seconds": round(x, 2) for name, x in medians.items()}
     times |= {f"{name}_vs_all_cpu": round(x / medians["all"], 2) for name, x in medians.items() if name != "all"}
-    finish({"rows": int(options.rows), **times})
+    plans = planning()
+    for name, seconds in plans.items():
+        print(f"{name:24} {seconds:7.2f} (12 months of 20 groups)")
+    finish({"rows": int(options.rows), **times, **plans})
 
 
 if __name__ == "__main__":
