@@ -7,7 +7,7 @@ import pytest
 
 from barrow.spaces import Earth, Elsewhere, Space
 from barrow.study.features import feature_collection, shape_of
-from barrow.study.outputs import row_polygons
+from barrow.study.outputs import as_files, ends_of, row_polygons
 
 BOX = Earth(box=(40.0, -74.0, 41.0, -73.0), cell=20)
 
@@ -36,3 +36,12 @@ def test_all_cells_at_once_are_each_alone(space: Space) -> None:
         made = [{"type": "Feature", "geometry": shape_of(each, {}), "properties": {}} for each in odd]
         many = feature_collection([{}] * len(odd), odd, [{}] * len(odd))
         assert many == json.dumps({"type": "FeatureCollection", "features": made})
+
+
+def test_a_value_with_a_half_width_tells_both_ends_and_keeps_its_decoded_share() -> None:
+    row = {"value": 0.25, "half_width_95": 0.5, "share": 0.2}
+    assert ends_of(row) == {"low_95": 0.0, "high_95": pytest.approx(0.75)}
+    assert ends_of({"share": 0.2, "low_95": 0.1, "high_95": 0.3}) == {}
+    rows = [{"output": str(i), "lat": 40.5, "lon": -73.5, **row, "unit": ""} for i in range(BOX.items)]
+    told = json.loads(as_files({"values": rows}, mapped=True, space=BOX)["values.geojson"])["features"][0]["properties"]
+    assert (told["value"], told["share"], told["low_95"]) == (0.25, 0.2, 0.0)

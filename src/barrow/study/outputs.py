@@ -8,6 +8,7 @@ import glob
 import hashlib
 import io
 import json
+import math
 import os
 import shutil
 import stat
@@ -20,7 +21,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.ledger.store import fsync_folder
-from barrow.questions.answer import Rows
+from barrow.questions.answer import Rows, TableRow, number
 from barrow.questions.merging import POLYGON, REGIONS, as_geometry
 from barrow.questions.value_tables import places_of
 from barrow.spaces import Space
@@ -253,13 +254,22 @@ def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes
 
 def _geojson(rows: Rows, space: Space | None) -> bytes:
     """The rows as GeoJSON: the polygon of each cell, or its point; what is outside the space is nowhere."""
-    names = {"count": "reports", "value": "share"}
+    names = {"count": "reports"} | ({} if "share" in rows[0] else {"value": "share"})
     hidden = ("lat", "lon", "output", "unit")
     shapes = [None] * len(rows) if space is None else row_polygons(rows, space)
     keys = [key for key in rows[0] if key not in hidden]  # all rows of a table have the same keys
     shown = [names.get(key, key) for key in keys]
-    told = [dict(zip(shown, [row[key] for key in keys], strict=True)) for row in rows]
+    told = [dict(zip(shown, [row[key] for key in keys], strict=True)) | ends_of(row) for row in rows]
     return feature_collection(rows, shapes, told).encode()
+
+
+def ends_of(row: Mapping[str, object]) -> TableRow:
+    """The ends of the interval of a share that is told with a half width."""
+    if "half_width_95" not in row:
+        return {}
+    value, width = number(row, "value"), number(row, "half_width_95")
+    low, high = math.nextafter(value - width, -math.inf), math.nextafter(value + width, math.inf)
+    return {"low_95": min(max(low, 0.0), 1.0), "high_95": max(min(high, 1.0), 0.0)}
 
 
 def row_polygons(rows: Rows, space: Space) -> list[Floats | None]:

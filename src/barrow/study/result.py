@@ -22,7 +22,7 @@ from barrow.questions.value_tables import Bounds, bounds_of, places_of
 from barrow.spaces import Space
 from barrow.spaces.shapes import cell_places
 from barrow.study.features import shape_of
-from barrow.study.outputs import columns_of, read_tables, row_polygons
+from barrow.study.outputs import columns_of, ends_of, read_tables, row_polygons
 from barrow.study.prose import statement_lines
 from barrow.study.statement import parse_statement, space_of
 
@@ -228,7 +228,7 @@ def features(rows: Rows, space: Space | None) -> dict[str, Any]:
     return {
         "type": "FeatureCollection",
         "features": [
-            {"type": "Feature", "id": i, "properties": dict(row), "geometry": shape_of(shape, row)}
+            {"type": "Feature", "id": i, "properties": {**row, **ends_of(row)}, "geometry": shape_of(shape, row)}
             for i, (row, shape) in enumerate(zip(rows, shapes, strict=True))
         ],
     }

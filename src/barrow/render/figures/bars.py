@@ -224,7 +224,8 @@ def histogram(
         whiskers.append(_upright_whisker(readings, i, y, (a + b) / 2, (b - a) / 2))
     body += whiskers if (right - left) / len(columns) >= 5 else [_band(readings, columns, y)]
     body += [] if truth is None else [_outline(truth, columns, y)]
-    label = clean(axis) if not note else f"{clean(axis)}. {note}".strip(". ")
+    fits = note and text_width(note, 12.0) < 0.8 * width  # what is too long stands in the text
+    label = f"{clean(axis)}. {note}".strip(". ") if fits else clean(axis)
     body.append(bottom_axis(x, bottom, label, lambda t: near(t, digits=6)))
     figure = build_figure(
         *body, title=title, description=text, width=width, height=height, kind="histogram", reach=10**4

@@ -143,8 +143,23 @@ def error_sentence(released: Released) -> str:
     unit, digits = "m" if metres else statement.error_unit, digits_of(statement)
     size = near(1000 * error if metres else error, unit, digits=digits)
     if not statement.error_unit:
-        return f"The whole picture is off by about {size} (earth mover's distance)."
+        whole = f"The whole picture is off by about {size} (earth mover's distance)"
+        alone = _in_parts(released.where, error, digits)
+        return f"{whole}: {' or '.join(alone)} for a record on average, or partly each." if alone else f"{whole}."
     return f"On average, records appear about {size} from where they were (earth mover's distance)."
+
+
+def _in_parts(space: Space | None, error: float, digits: int) -> list[str]:
+    """What a distance of a product is in each part, if all of it were there; nothing for any other space.
+
+    >>> from barrow.spaces import Circle, Product
+    >>> _in_parts(Product([Circle.weekdays(), Circle.hours(2)], weights=["1/2", "1/2"]), 0.03, 2)
+    ['0.21 days', '0.72 h']
+    """
+    parts = () if space is None else base_space(space).geometry.parts
+    if not parts or not all(part.unit for part, _ in parts):
+        return []
+    return [near(error * part.diameter / float(weight), part.unit, digits=digits) for part, weight in parts]
 
 
 def verdict(probability: float) -> str:
