@@ -42,6 +42,10 @@ def test_a_value_with_a_half_width_tells_both_ends_and_keeps_its_decoded_share()
     row = {"value": 0.25, "half_width_95": 0.5, "share": 0.2}
     assert ends_of(row) == {"low_95": 0.0, "high_95": pytest.approx(0.75)}
     assert ends_of({"share": 0.2, "low_95": 0.1, "high_95": 0.3}) == {}
-    rows = [{"output": str(i), "lat": 40.5, "lon": -73.5, **row, "unit": ""} for i in range(BOX.items)]
+    rows = [
+        {"output": f"{lat},{lon}", "lat": lat, "lon": lon, **row, "unit": ""}
+        for lat in (40.2, 40.4, 40.6)
+        for lon in (-73.8, -73.6)
+    ]
     told = json.loads(as_files({"values": rows}, mapped=True, space=BOX)["values.geojson"])["features"][0]["properties"]
     assert (told["value"], told["share"], told["low_95"]) == (0.25, 0.2, 0.0)
