@@ -16,7 +16,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.item_intervals import standing_out
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
 from barrow.noise.source import SeededSource
-from barrow.numerics.exact import near
+from barrow.numerics.exact import PERCENT, near
 from barrow.planning import (
     Candidate,
     HistogramTarget,
@@ -29,7 +29,7 @@ from barrow.planning import (
 from barrow.planning.histograms import error_most
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.questions.answer import Sample, Statistics, Tables, labelled, number
+from barrow.questions.answer import Sample, Statistics, Tables, labelled, number, value_words
 from barrow.questions.channels import LocalChannel
 from barrow.questions.collecting import Collected, Integers, ReportSums, collected, for_people
 from barrow.questions.comparing import RankedAnswer, against
@@ -202,13 +202,14 @@ def _(answer: SubsetsAnswer, collector: ReportSums) -> Collected:
     shares = here.decode(estimated)
     histogram = dict(zip(space.labels, shares.tolist(), strict=True))
     own = after.own_error(answer.target, here, shares, answer.error)
+    tables = built.tables(Sample(estimated, shares))
     lines = [
-        *(f"{label}: {share:.6g}" for label, share in histogram.items()),
+        *(f"{row['item']}: {value_words(row, PERCENT, 'share')}" for row in tables["values"]),
         f"From {collector.n:,} reports; these shares were decoded from the reported sets.",
         f"On average, items appear about {near(own.about, space.unit, digits=1)} from where they were.",
     ]
     told = {"error_after": own.to_json(), "histogram": histogram, "estimate": estimated.tolist()}
-    return Collected(collector.n, built.tables(Sample(estimated, shares)), lines, told, answer.guarantee, own=own)
+    return Collected(collector.n, tables, lines, told, answer.guarantee, own=own)
 
 
 @summary.register(SubsetsAnswer)
