@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from datetime import datetime, time
 
 import numpy as np
@@ -133,6 +134,12 @@ def test_products_have_a_column_for_each_part(tmp_path):
     records = release.sample(50)
     assert list(records.columns) == ["where", "hour"]
     assert set(records.columns["where"]) <= {"a", "b"}
+    assert "L per largest distance is therefore off" in records.text
+    # Whoever has the folder has all that a sample depends on: with the same source it is the same sample.
+    folder = shutil.copytree(release.folder, tmp_path / "elsewhere")
+    own, strangers = (sample_records(one, 50, source=SeededSource(4)) for one in (release, Release.read(folder)))
+    assert own.text == strangers.text
+    assert all(list(own.columns[name]) == list(strangers.columns[name]) for name in own.columns)
     # Times as times: the same moments, as clock times, which the same study reads again.
     numbers, clock = (
         sample_records(release, 50, times=t, source=SeededSource(3)).columns["hour"] for t in (False, True)

@@ -198,20 +198,19 @@ def _names(release: Release, columns: int) -> list[str]:
 
 
 def _text(release: Release, rows: int, distance: float, space: Space) -> str:
-    statement, unit = release.statement, f" {space.unit}".rstrip()
-    own = statement.error
-    off = "" if own is None else f", which itself is off by about {near(own)} {statement.error_unit}".rstrip()
-    far = f"{near(distance)}{unit}" if space.unit else f"{near(distance)} of the largest distance"
-    total = "" if own is None else f", {near(own + distance)}{unit} together"
+    statement, own = release.statement, release.statement.error
+    unit, scale = (f" {space.unit}", 1.0) if space.unit else (" of the largest distance", 1.0 / space.diameter)
+    off = "" if own is None else f", which itself is off by about {near(own * scale)}{unit}"
+    total = "" if own is None else f", {near((own + distance) * scale)}{unit} together"
     return "\n".join(
         [
             f"{rows:,} synthetic records of {statement.dataset or 'a data set'}, drawn from the release "
             f"{statement.name!r}.",
             "The records belong to nobody: they are independent draws from published values. Drawing them costs no "
             "privacy, however many are drawn; the statement of the release is the statement of privacy.",
-            f"As a histogram they are {far} from the release{off} (earth mover's distance). The average of any "
-            f"function that changes by at most L per {space.unit or 'unit of distance'} is therefore off by about L "
-            f"times both distances{total}, or less.",
+            f"As a histogram they are {near(distance * scale)}{unit} from the release{off} (earth mover's distance). "
+            f"The average of any function that changes by at most L per {space.unit or 'largest distance'} is therefore "
+            f"off by about L times both distances{total}, or less.",
             "What is lost: which records belong to one person, how many records a person has, and anything else that "
             "was not released. The number of rows says nothing about the number of people.",
         ]
