@@ -400,3 +400,25 @@ def test_numbers_of_months_are_released_and_those_of_several_cost_the_worst_case
     assert study.release("mean", ledger=ledger, period="2026-04", pool="records", out=tmp_path / "one").folder
     with pytest.raises(bw.errors.BarrowError, match=r"in every month|is not enough|spent|left"):
         study.release("mean", ledger=ledger, period="all", out=tmp_path / "all")
+
+
+def test_a_ledger_made_from_a_study_is_about_the_number(tmp_path, monkeypatch):
+    """It was about the items of the line, so that the study's own releases cost their worst case."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "v.csv").write_text("uid,minutes,at\nu1,7,2026-01-02\nu2,3,2026-01-03\n")
+    data = bw.read("v.csv", user="uid", per_person="sum(minutes)", time="at", period="month", zone="UTC")
+    line = Line(0, 100, step=1, unit="min", whole=True)
+    study = bw.Study(
+        line, ["all, 5 min, 1, in any month"], users=3, dataset="v", data=data, questions=["mean"], ledger="v.ledger"
+    )
+    write_study(study, "study.toml")
+    made = CliRunner().invoke(cli, ["ledger", "init", "v.ledger", "--study", "study.toml"])
+    assert made.exit_code == 0
+    study.release(period="2026-01")
+    ledger = bw.Ledger.open("v.ledger")
+    assert study.number in str(ledger.budget.metric)
+    assert ledger.balances()[0].spent.loss == 1
+    (tmp_path / "v.csv").write_text("uid,minutes,at\nu1,7.5,2026-02-02\n")
+    with pytest.raises(DataError, match="are no whole numbers") as caught:
+        study.release(period="2026-02")
+    assert "fractions" in str(caught.value.fix)

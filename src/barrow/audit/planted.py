@@ -397,7 +397,7 @@ BUGS: tuple[Bug, ...] = (
     Bug("groups that do not add up", "scopes", charges, "worst_atom", lambda f: _dearest_release),
     Bug("months together taken for one of them", "scopes", ledger_promises, "exposure", _number_of_records),
     Bug("the linear price for people", "whole people", events, "person_change", lambda f: events.linear_change),
-    Bug("half of each mu in quadrature", "scopes", charges, "_square_at", _after(lambda s: s / 4)),
+    Bug("half of each mu in quadrature", "scopes", charges, "square_at", _after(lambda s: s / 4)),
     Bug("one block of two where the group changes", "hidden groups", private_groups, "apart_upper", _times(0.5)),
     Bug("another group half as far", "hidden groups", ledger_promises, "exposure_at", _nearer_groups),
     Bug("a group that is read taken for unseen", "hidden groups", asked, "reads_groups", lambda f: lambda *_: False),

@@ -350,6 +350,7 @@ def _budget(
             allowed="a data set and a number of users in the study file or as options",
             fix="--dataset visits-2026-10 --users 1083",
         )
+    about = work.SpaceRef.of(study.space, number=study.number)  # records, or one number a person
     if promised:
         limits = [work.PromiseLimit.of(promise, study.space) for promise in study.promises]
         total = study.delta if delta == "0" else exact(delta, "delta")
@@ -362,7 +363,7 @@ def _budget(
         share = (quadrature or "1") if composition == "quadrature" else None
         promises = work.Promises(limits, total, model=trust, bounded=bounded is not None, quadrature=share)
         own = study.replace(dataset=name, users=n, model=trust).budget
-        return work.Budget(name, n, study.space, promises, items=bounded, calendar=own.calendar, groups=own.groups)
+        return work.Budget(name, n, about, promises, items=bounded, calendar=own.calendar, groups=own.groups)
     limit: work.Emd | work.DiscreteEmd
     if epsilon is not None and radius is not None:
         if bounded is not None:
@@ -380,7 +381,7 @@ def _budget(
     if user_epsilon is not None:
         user_level = work.UserLevel(user_epsilon, user_delta, model=trust, bounded=bounded is not None)
     return work.Budget(
-        name, n, study.space, limit, items=bounded, user_level=user_level, composition=composition or "additive"
+        name, n, about, limit, items=bounded, user_level=user_level, composition=composition or "additive"
     )
 
 

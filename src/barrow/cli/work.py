@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         Promises,
         Quorum,
         Record,
+        SpaceRef,
         price_together,
     )
     from barrow.ledger.published import FILE
@@ -44,7 +45,7 @@ else:
         {
             "barrow.engines": "Source engine_for with_tables",
             "barrow.ledger": "Approval Approver Budget ChainHead Ledger Overview PromiseLimit Promises "
-            "Quorum Record price_together",
+            "Quorum Record SpaceRef price_together",
             "barrow.ledger.published": "FILE",
             "barrow.promises": "DiscreteEmd Emd Model Promise UserLevel alarm cap percent_up",
             "barrow.questions": "Question declared_parts to_question",

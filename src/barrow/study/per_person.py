@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from barrow.engines import Columns, Counts
 from barrow.engines.counts import Integers, merged
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import DataError, ParameterError, nearest_name
 from barrow.numerics import exact_text
 from barrow.promises import Promise
 from barrow.promises.records import NUMBER
@@ -209,7 +210,9 @@ class PerPerson:
         held, odd = self.reads(space)
         if self.kind == "count":
             return self._of_sizes(engine.count(source, columns, held, unknown=odd or unknown), space)
-        return self._of_people(engine.people(source, columns, held, unknown=odd or unknown).profiles, space)
+        with self._read(held):
+            people = engine.people(source, columns, held, unknown=odd or unknown)
+        return self._of_people(people.profiles, space)
 
     def count_cells(
         self, engine: Engine, source: Source, columns: Columns, space: Space, breakdown: Breakdown, unknown: Unknown
@@ -219,8 +222,24 @@ class PerPerson:
         if self.kind == "count":
             sizes = engine.count_cells(source, columns, held, breakdown, unknown=odd or unknown)
             return {cell: self._of_sizes(counts, space) for cell, counts in sizes.items()}
-        people = engine.people_cells(source, columns, held, breakdown, unknown=odd or unknown)
+        with self._read(held):
+            people = engine.people_cells(source, columns, held, breakdown, unknown=odd or unknown)
         return {cell: self._of_people(counts.profiles, space) for cell, counts in people.items()}
+
+    @contextmanager
+    def _read(self, held: Space) -> Iterator[None]:
+        """What an engine refuses of amounts is said in the words of amounts, not of items."""
+        try:
+            yield
+        except DataError as error:
+            if self.kind != "sum" or "public space" not in error.problem:
+                raise
+            whole = held.snapping_upper == 0.0
+            raise DataError(
+                f"Some amounts of {self.column!r} are missing, or are no {'whole ' * whole}numbers.",
+                allowed=f"a {'whole ' * whole}number in every record",
+                fix="whole = true left out of [space], for amounts with fractions" if whole else "correct these rows",
+            ) from None
 
     def _of_people(self, people: Profiles, space: Space) -> Counts:
         """The number of each person, from how often they hold what is read of the records."""

@@ -104,9 +104,10 @@ def load(session: Session, source: Source, columns: Columns, space: Space) -> tu
 
     Users are told apart as SQLite tells values apart: 7 and 7.0 are one user, '7' is another.
     """
-    if columns.time is not None:
+    timed = columns.time or (None if columns.zone is None else columns.items[0])  # a number made of times has a zone
+    if timed is not None:
         raise ParameterError(
-            f"SQLite has no type for the time column {columns.time!r}: its values are texts or numbers.",
+            f"SQLite has no type for the time column {timed!r}: its values are texts or numbers.",
             allowed="dates or timestamps",
             fix="write the table as Parquet with DuckDB: COPY (SELECT …, CAST(at AS TIMESTAMP) …) TO 'visits.parquet'",
         )
