@@ -34,6 +34,15 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "barrow"
 parsed = lru_cache(None)(ast.parse)
 """Many tests read all sources."""
+
+
+@lru_cache(None)
+def asking(source: str) -> list[ast.AST]:
+    """The parts of a source that can ask of what kind something is."""
+    kinds = (ast.Call, ast.Compare, ast.Subscript, ast.Match, ast.MatchClass)
+    return [node for node in ast.walk(parsed(source)) if isinstance(node, kinds)]
+
+
 STEPS = ("_counted", "statistics", "draw", "tables", "value_files")
 """What study/release.py calls with records, statistics or noisy values; nothing else is given any."""
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
@@ -255,7 +264,7 @@ def asks_of_kinds(source: str, kinds: set[str]) -> list[str]:
         return re.fullmatch(r"_?(\w+_)?(question|plan|query)", last(node)) is not None
 
     results = []
-    for node in ast.walk(parsed(source)):
+    for node in asking(source):
         name = last(node.func) if isinstance(node, ast.Call) else ""
         if name in ("isinstance", "issubclass"):
             wrong = bool({last(each) for each in ast.walk(node.args[1])} & kinds)
@@ -329,7 +338,7 @@ def asked_kinds(source: str) -> Iterator[int]:
     def typed(node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and called(node.func) == "type" and space(node.args[0])
 
-    for node in ast.walk(parsed(source)):
+    for node in asking(source):
         below = [*ast.iter_child_nodes(node)]
         if isinstance(node, ast.Call) and called(node.func) in ("isinstance", "issubclass"):
             result = any(called(name) in classes for name in ast.walk(node.args[1]))
@@ -421,11 +430,11 @@ READ_BY_JSON = {"ledger/state.py", "web/child.py", "web/releasing.py"}
 
 def reads_json(text: str) -> bool:
     """Whether a source parses JSON by anything but msgspec."""
+    known = {name: f"json.{name}" for name in ("loads", "load", "JSONDecoder")} | {"json": "request.json"}
     return any(
-        (isinstance(node, ast.Attribute) and ast.unparse(node) in ("json.loads", "json.load", "json.JSONDecoder"))
+        (isinstance(node, ast.Attribute) and node.attr in known and ast.unparse(node) in known.values())
         or (isinstance(node, ast.ImportFrom) and node.module == "json")
         or (isinstance(node, ast.Import) and any(name.asname and name.name == "json" for name in node.names))
-        or (isinstance(node, ast.Attribute) and ast.unparse(node) == "request.json")
         for node in ast.walk(parsed(text))
     )
 

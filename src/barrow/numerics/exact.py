@@ -321,23 +321,15 @@ def _written(value: Exact, unit: str, digits: int, rounding: str, zeros: bool = 
         rounded = _context(digits, rounding).plus(shortest.scaleb(2, _EXACT) if hundred else shortest)
     else:
         rounded = rounded_to(exact(value) * (100 if hundred else 1), digits, rounding)
-    sentence = _digits(rounded, digits if zeros else 0)
+    sentence, exponent = "0", rounded.adjusted()
+    if rounded and -5 <= exponent < 12:
+        text = f"{rounded:,.{max(digits - 1 - exponent, 0)}f}" if zeros else f"{rounded:,f}"
+        sentence = text.rstrip("0").rstrip(".") if "." in text and not zeros else text
+    elif rounded:
+        mantissa = f"{rounded.scaleb(-exponent):f}"
+        mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+        sentence = f"{mantissa} × 10{str(exponent).translate(_SUPERSCRIPTS)}"
     return f"{sentence} {unit}" if unit else sentence
-
-
-def _digits(rounded: Decimal, least: int) -> str:
-    """The digits of a number, at least so many of them."""
-    if not rounded:
-        return "0"
-    exponent = rounded.adjusted()
-    if -5 <= exponent < 12:
-        if least:
-            return f"{rounded:,.{max(least - 1 - exponent, 0)}f}"
-        text = f"{rounded:,f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    mantissa = f"{rounded.scaleb(-exponent):f}"
-    mantissa = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    return f"{mantissa} × 10{str(exponent).translate(_SUPERSCRIPTS)}"
 
 
 def rounded_to(value: Fraction, digits: int, rounding: str) -> Decimal:
