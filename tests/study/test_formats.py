@@ -28,7 +28,7 @@ from barrow.questions.statement import Claim, Publication
 from barrow.spaces.shapes import cell_places
 from barrow.study import verify
 from barrow.study.claim import claim_of
-from barrow.study.formats import missing_for_registry, registry_record
+from barrow.study.formats import format_files, missing_for_registry, registry_record
 from barrow.study.geoparquet import polygons
 from barrow.study.publication import publication_of
 from barrow.study.statement import statement_digest, write_statement
@@ -175,6 +175,19 @@ def test_citation(released):
     assert data["type"] == "dataset"
     assert data["authors"] == [{"name": 'City of "Example"'}]
     assert data["date-released"] == released.statement.publication.date
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ({"license": "Our own", "url": "http or so"}, set()),
+        ({"license": "ODbL-1.0", "url": "https://x.org"}, {"license", "url"}),
+    ],
+)
+def test_a_citation_leaves_out_what_its_format_does_not_know(released, told, kept):
+    statement = msgspec.structs.replace(released.statement, publication=Publication(curator="x", **told))
+    data = yaml.safe_load(format_files(statement, released.tables, {})["CITATION.cff"])
+    assert {"license", "url"} & set(data) == kept
 
 
 def test_registry_record_says_what_the_registry_asks_for(released):

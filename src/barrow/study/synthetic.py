@@ -209,8 +209,8 @@ def _text(release: Release, rows: int, distance: float, space: Space) -> str:
             "The records belong to nobody: they are independent draws from published values. Drawing them costs no "
             "privacy, however many are drawn; the statement of the release is the statement of privacy.",
             f"As a histogram they are {near(distance * scale)}{unit} from the release{off} (earth mover's distance). "
-            f"The average of any function that changes by at most L per {space.unit or 'largest distance'} is therefore "
-            f"off by about L times both distances{total}, or less.",
+            f"The average of any function that changes by at most L per {space.unit or 'largest distance'} is "
+            f"therefore off by about L times both distances{total}, or less.",
             "What is lost: which records belong to one person, how many records a person has, and anything else that "
             "was not released. The number of rows says nothing about the number of people.",
         ]
