@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from barrow.engines.spark import SparkEngine
     from barrow.engines.sql.postgres import PostgresEngine
     from barrow.engines.sums import ItemSums
-    from barrow.engines.tables import read_table_file, table_names, with_tables
+    from barrow.engines.tables import table_names, with_tables
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -36,6 +36,6 @@ else:
             ".spark": "SparkEngine",
             ".sql.postgres": "PostgresEngine",
             ".sums": "ItemSums",
-            ".tables": "read_table_file table_names with_tables",
+            ".tables": "table_names with_tables",
         },
     )

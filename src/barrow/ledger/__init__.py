@@ -8,15 +8,7 @@ if TYPE_CHECKING:
     from barrow.ledger.anchors import Anchor
     from barrow.ledger.approvals import Approval, Approver, ProposedRelease, Quorum, release_digest
     from barrow.ledger.budget import Amount, Budget, SpaceRef, budget_from_json
-    from barrow.ledger.charges import (
-        COMPOSERS,
-        AdditiveComposer,
-        Charge,
-        Composer,
-        QuadratureComposer,
-        composer_named,
-        price_together,
-    )
+    from barrow.ledger.charges import AdditiveComposer, Charge, composer_named, price_together
     from barrow.ledger.errors import (
         AlreadyPaidError,
         CorruptLedgerError,
@@ -31,16 +23,16 @@ if TYPE_CHECKING:
         OverBudgetError,
         TwinLedgerError,
     )
-    from barrow.ledger.keys import SigningKey, fingerprint_of, read_fingerprint, signed_by
+    from barrow.ledger.keys import SigningKey, fingerprint_of, read_fingerprint
     from barrow.ledger.ledger import Ledger
-    from barrow.ledger.opened import Committed, Reservation, Staged, Verification
+    from barrow.ledger.opened import Committed, Reservation, Staged
     from barrow.ledger.postgres import PostgresStore
-    from barrow.ledger.promises import Price, PromiseLimit, Promises, exposure_at
+    from barrow.ledger.promises import Price, PromiseLimit, Promises
     from barrow.ledger.published import PublishedHead
     from barrow.ledger.sqlite import SqliteStore
     from barrow.ledger.state import Record
-    from barrow.ledger.store import ChainHead, Store, Transaction
-    from barrow.ledger.table import Balance, Overview
+    from barrow.ledger.store import ChainHead
+    from barrow.ledger.table import Overview
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -48,19 +40,19 @@ else:
             ".anchors": "Anchor",
             ".approvals": "Approval Approver ProposedRelease Quorum release_digest",
             ".budget": "Amount Budget SpaceRef budget_from_json",
-            ".charges": "COMPOSERS AdditiveComposer Charge Composer QuadratureComposer composer_named price_together",
+            ".charges": "AdditiveComposer Charge composer_named price_together",
             ".errors": "AlreadyPaidError CorruptLedgerError ForeignLedgerError FrozenLedgerError LedgerBusyError "
             "LedgerIOError MissingLedgerError NoAuthorityError NotApprovedError NotCoveredError OverBudgetError "
             "TwinLedgerError",
-            ".keys": "SigningKey fingerprint_of read_fingerprint signed_by",
+            ".keys": "SigningKey fingerprint_of read_fingerprint",
             ".ledger": "Ledger",
-            ".opened": "Committed Reservation Staged Verification",
+            ".opened": "Committed Reservation Staged",
             ".postgres": "PostgresStore",
-            ".promises": "Price PromiseLimit Promises exposure_at",
+            ".promises": "Price PromiseLimit Promises",
             ".published": "PublishedHead",
             ".sqlite": "SqliteStore",
             ".state": "Record",
-            ".store": "ChainHead Store Transaction",
-            ".table": "Balance Overview",
+            ".store": "ChainHead",
+            ".table": "Overview",
         },
     )

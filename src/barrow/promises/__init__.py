@@ -20,7 +20,6 @@ if TYPE_CHECKING:
         group_delta_upper,
     )
     from barrow.promises.events import (
-        EVENT_VERSION,
         EVENTS,
         Event,
         GaussianNoise,
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     )
     from barrow.promises.groups import Grouping
     from barrow.promises.guarantees import (
-        Conversion,
         Guarantee,
         definition_from_json,
         emd_rate_from,
@@ -48,7 +46,7 @@ if TYPE_CHECKING:
         to_model_of,
         to_user_level,
     )
-    from barrow.promises.periods import Calendar, Period, Window
+    from barrow.promises.periods import Calendar, Window
     from barrow.promises.policy import (
         Policy,
         Satisfied,
@@ -78,12 +76,12 @@ else:
             ".aggregation": "Aggregation",
             ".channels": "ItemChannel",
             ".definitions": "Definition DiscreteEmd Emd ItemMetric Model UserLevel group_delta_upper",
-            ".events": "EVENT_VERSION EVENTS Event GaussianNoise KNormNoise PersonGaussianNoise PersonKNormNoise "
+            ".events": "EVENTS Event GaussianNoise KNormNoise PersonGaussianNoise PersonKNormNoise "
             "PureRelease SampledItems SecureSum ShuffledReports UserLevelRelease event_from_json",
             ".groups": "Grouping",
-            ".guarantees": "Conversion Guarantee definition_from_json emd_rate_from guarantee_from_json item_to_emd "
+            ".guarantees": "Guarantee definition_from_json emd_rate_from guarantee_from_json item_to_emd "
             "to_bounded to_discrete to_emd to_model_of to_user_level",
-            ".periods": "Calendar Period Window",
+            ".periods": "Calendar Window",
             ".policy": "Policy Satisfied describe_change describe_distance describe_move describe_share",
             ".promise": "CAP Promise alarm cap odds_epsilon odds_sentence odds_upper parse_epsilon percent_up",
             ".records": "RecordMap",

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from barrow.queries.coordinates import linear_embedding, mean, similarity
     from barrow.queries.distances import distance_to, region_share
     from barrow.queries.edges import hats, tree_edges
-    from barrow.queries.lipschitz import Constants
     from barrow.queries.people import person
     from barrow.queries.person_query import PersonQuery
     from barrow.queries.profiles import Profiles
@@ -26,7 +25,6 @@ else:
             ".coordinates": "linear_embedding mean similarity",
             ".distances": "distance_to region_share",
             ".edges": "hats tree_edges",
-            ".lipschitz": "Constants",
             ".people": "person",
             ".person_query": "PersonQuery",
             ".profiles": "Profiles",

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
-    from barrow.mechanisms.decoding.bayesian import BayesianFit, bayesian_update
+    from barrow.mechanisms.decoding.bayesian import bayesian_update
     from barrow.mechanisms.decoding.cells import CellNoise, cells_decoder
-    from barrow.mechanisms.decoding.graph import GraphDecoder, GraphMap
-    from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_in_simplex, nearest_map
+    from barrow.mechanisms.decoding.grid import discrepancy_map, nearest_in_simplex, nearest_map
     from barrow.mechanisms.decoding.tree import (
         decode,
         edge_values,
@@ -20,10 +19,9 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
-            ".bayesian": "BayesianFit bayesian_update",
+            ".bayesian": "bayesian_update",
             ".cells": "CellNoise cells_decoder",
-            ".graph": "GraphDecoder GraphMap",
-            ".grid": "DecodedMap discrepancy_map nearest_in_simplex nearest_map",
+            ".grid": "discrepancy_map nearest_in_simplex nearest_map",
             ".tree": "decode edge_values empirical_bayes_histogram nearest_histogram top_down_histogram",
         },
     )

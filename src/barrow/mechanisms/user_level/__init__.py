@@ -7,13 +7,7 @@ from barrow._lazy import lazily
 if TYPE_CHECKING:
     from barrow.mechanisms.user_level.ball import MOST_ENTRIES, BallNoise
     from barrow.mechanisms.user_level.local import LocalSubsets, SubsetReport, local_subsets
-    from barrow.mechanisms.user_level.noise import (
-        QueryNoise,
-        UserLevelNoise,
-        query_polytope,
-        user_level_candidates,
-        user_level_noise,
-    )
+    from barrow.mechanisms.user_level.noise import QueryNoise, query_polytope, user_level_candidates, user_level_noise
     from barrow.mechanisms.user_level.subsets import SubsetSelection
 else:
     __getattr__, __dir__ = lazily(
@@ -21,7 +15,7 @@ else:
         {
             ".ball": "MOST_ENTRIES BallNoise",
             ".local": "LocalSubsets SubsetReport local_subsets",
-            ".noise": "QueryNoise UserLevelNoise query_polytope user_level_candidates user_level_noise",
+            ".noise": "QueryNoise query_polytope user_level_candidates user_level_noise",
             ".subsets": "SubsetSelection",
         },
     )
