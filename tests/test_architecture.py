@@ -480,3 +480,23 @@ def test_no_file_name_occurs_four_times():
     names = Counter(path.name for path in SOURCE.rglob("*.py") if path.name != "__init__.py")
     assert len(names) > 300
     assert {name: count for name, count in names.items() if count > 3} == {}
+
+
+CHANGES = {"linear_change", "person_change"}
+"""How much of a promised change a mechanism shows: its price needs it, and what is calibrated by that price."""
+
+
+def test_one_function_says_what_a_release_costs_at_a_promise():
+    """Events say it, or the accountants in place of those without a closed form; everybody else asks them."""
+    named, stated, used = [], set(), set()
+    for path in SOURCE.rglob("*.py"):
+        name = path.relative_to(SOURCE).as_posix()
+        for node in ast.walk(parsed(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name == "price":
+                named.append(name)
+            if isinstance(node, ast.FunctionDef) and node.name == "epsilon_at":
+                stated |= {name} if {"share", "reach", "delta"} <= {one.arg for one in node.args.args} else set()
+            used |= {name} if isinstance(node, ast.Name) and node.id in CHANGES else set()
+    assert named == ["accounting/pricing.py"]
+    assert stated == {"promises/events.py", "accounting/pricing.py", "accounting/shuffled.py"}
+    assert used == {"promises/events.py", "planning/linear.py", "planning/terms.py"}

@@ -150,12 +150,14 @@ class Definition:
         return {f.name: v for f in fields(self) if isinstance(v := getattr(self, f.name), Fraction)}
 
     def epsilon_at(self, w: Exact) -> float:
-        """The epsilon, rounded up, for two neighbours at distance ``w``."""
-        raise ParameterError(f"{type(self).__name__} has no map.", fix="use one of the nine definitions")
+        """The epsilon, rounded up, for two neighbours at distance ``w``: alpha * w, or epsilon whatever ``w``."""
+        distance = _distance(w)
+        return float_up(self.loss * distance if self.symbol == "alpha" else self.loss)
 
     def delta_at(self, w: Exact) -> float:
-        """The delta, rounded up, for two neighbours at distance ``w``."""
-        raise ParameterError(f"{type(self).__name__} has no map.", fix="use one of the nine definitions")
+        """The delta, rounded up, for two neighbours at distance ``w``; it does not shrink with ``w``."""
+        _distance(w)
+        return float_up(self.delta)
 
     def to_json(self) -> dict[str, object]:
         """Plain data; numbers as exact text.
@@ -193,10 +195,6 @@ class ItemMetric(Definition):
         object.__setattr__(self, "alpha", positive(alpha, "alpha"))
         object.__setattr__(self, "delta", probability(delta))
 
-    def epsilon_at(self, w: Exact) -> float:
-        """Alpha * w, rounded up, for two items at distance ``w``."""
-        return float_up(self.alpha * _distance(w))
-
     def delta_at(self, w: Exact) -> float:
         """delta, whatever ``w``."""
         return float_up(self.delta) if _distance(w) else 0.0
@@ -228,16 +226,6 @@ class UserLevel(Definition):
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "model", to_model(model))
         object.__setattr__(self, "bounded", bool(bounded))
-
-    def epsilon_at(self, w: Exact) -> float:
-        """epsilon, rounded up, whatever ``w``."""
-        _distance(w)
-        return float_up(self.epsilon)
-
-    def delta_at(self, w: Exact) -> float:
-        """delta, rounded up, whatever ``w``."""
-        _distance(w)
-        return float_up(self.delta)
 
     def __str__(self) -> str:
         return f"(ε={_show(self.epsilon)}, δ={_show(self.delta)})-{_size(self)} user-level DP ({self.model.value})"
@@ -281,15 +269,6 @@ class Emd(Definition):
         object.__setattr__(self, "delta", probability(delta))
         object.__setattr__(self, "model", to_model(model))
         object.__setattr__(self, "bounded", bool(bounded))
-
-    def epsilon_at(self, w: Exact) -> float:
-        """Alpha * w, rounded up, for two data sets at earth mover's distance ``w``."""
-        return float_up(self.alpha * _distance(w))
-
-    def delta_at(self, w: Exact) -> float:
-        """delta, rounded up: it does not shrink with ``w``."""
-        _distance(w)
-        return float_up(self.delta)
 
     def __str__(self) -> str:
         return f"(α={_show(self.alpha)}, δ={_show(self.delta)})-{_size(self)} EMD-DP ({self.model.value})"

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -151,18 +150,3 @@ def _parts(space: Space, inner: Query) -> tuple[Space, Space, float, float]:
         )
     (groups, far), (items, near) = parts
     return groups, items, float_down(far), float_down(near)
-
-
-def group_values(pair: GroupMeans, values: Any) -> dict[str, tuple[list[float], float]]:
-    """Of released values: for each group the sums and the share.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Discrete, Line, Product
-    >>> ages = Line(0, 4, step=1, whole=True)
-    >>> pair = group_means(Product([Discrete(["a", "b"]), ages], weights=["1/2", "1/2"]), mean(ages), guess=1)
-    >>> group_values(pair, [0.5, 1.0, 0.0, 1.0])
-    {'a': ([0.5], 0.5), 'b': ([0.0], 0.5)}
-    """
-    rows = np.asarray(values, dtype=np.float64).reshape(len(pair.labels), pair.inner.dimension + 1)
-    pairs = zip(pair.labels, rows, strict=True)
-    return {label: (row[:-1].tolist(), float(row[-1]) / pair.weight) for label, row in pairs}
