@@ -1,5 +1,7 @@
 """Compiled parts of other libraries, without what is around them: the same functions, and nothing is left broken."""
 
+import gc
+import os
 import subprocess
 import sys
 
@@ -8,6 +10,7 @@ import pytest
 from scipy import optimize
 
 from barrow import heavy
+from barrow.cli.main import _quick_start
 
 
 def run(code: str) -> str:
@@ -57,3 +60,29 @@ def test_isotonic_regression_is_that_of_scipy():
         expected = optimize.isotonic_regression(values, weights=weights).x if size else values
         assert heavy.pava(values, weights) == pytest.approx(expected)
         assert (values == given).all()
+
+
+def test_products_by_the_shorter_way_are_those_of_scipy():
+    numbers = np.random.default_rng(20261118)
+    table = numbers.random((7, 5)) * (numbers.random((7, 5)) < 0.5)
+    for matrix in (
+        heavy.sparse.csr_array(table),
+        heavy.sparse.csc_array(table),
+        heavy.sparse.csr_array(table > 0),
+        table,
+    ):
+        for vector in (numbers.random(5), numbers.random(10)[::2], np.arange(5)):
+            np.testing.assert_array_equal(heavy.times(matrix)(vector), matrix @ vector)
+    with pytest.raises(ValueError, match="mismatch"):
+        heavy.times(heavy.sparse.csr_array(table))(np.zeros(6))
+
+
+def test_a_command_leaves_the_number_of_threads_to_whoever_says_it(monkeypatch):
+    before = gc.get_threshold()
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    _quick_start()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")
+    _quick_start()
+    assert os.environ["OPENBLAS_NUM_THREADS"] == "4"
+    gc.set_threshold(*before)
