@@ -189,7 +189,7 @@ def test_bad_questions_are_refused_before_anything_is_read():
     request = {
         "no such column is named": lambda: MemoryEngine().count_cells(table, Columns("uid", "item"), SPACE, CELLS),
         "no group 'west'": lambda: Breakdown([("west", None)], labels=["north"]),
-        "some twice": lambda: Breakdown([(None, None), (None, None)]),
+        "a cell or group twice": lambda: Breakdown([(None, None), (None, None)]),
         "overlap": lambda: Breakdown([(None, (MONTHS[0], MONTHS[0]))]),
         "time zone 'Berlin'": lambda: Breakdown([(None, None)], zone="Berlin"),
         "kind integer": lambda: MemoryEngine().validate(

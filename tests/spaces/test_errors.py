@@ -57,7 +57,7 @@ WRONG = {
     "r": (lambda: Clustered.grid(2, 2, r=0.5), "strictly between 0 and 1/2"),
     "empty cluster": (lambda: Clustered({"x": []}, r=0.1), "cluster 'x' is empty"),
     "tree cycle": (lambda: Tree([("a", "b", 1), ("b", "a", 1)]), "no root"),
-    "tree side cycle": (lambda: Tree([("a", "r", 1), ("b", "c", 1), ("c", "b", 1)]), "circle of edges"),
+    "tree side cycle": (lambda: Tree([("a", "r", 1), ("b", "c", 1), ("c", "b", 1)]), "cycle of edges"),
     "tree roots": (lambda: Tree([("a", "r", 1), ("b", "s", 1)]), r"has the roots \['r', 's'\]"),
     "tree parents": (lambda: Tree([("a", "r", 1), ("a", "s", 1)]), "two parents, 'r' and 's'"),
     "tree length": (lambda: Tree([("a", "r", 0)]), "length of 'a' is 0"),

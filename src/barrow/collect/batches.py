@@ -197,5 +197,5 @@ def read_batch(path: str | os.PathLike[str]) -> SealedBatch:
         raise ParameterError("This is no sealed batch.", **whole)
     whole_size = len(first) + head.messages * head.bytes + SIGNATURE
     if min(head.messages, head.left_out) < 0 or head.bytes < 1 or size != whole_size or not first.endswith(b"\n"):
-        raise ParameterError("The batch is not whole.", **whole)
+        raise ParameterError("The batch is not whole: parts are damaged or missing.", **whole)
     return SealedBatch(head, Path(path))

@@ -49,7 +49,7 @@ def unb64(text: str, size: int | None = None) -> bytes:
     # One spelling each: two texts of the same bytes could mark whoever sent them.
     if (size is not None and len(data) != size) or not data or b64(data) != text:
         raise ParameterError(
-            "A text is not the base64 of as many bytes as it should be.",
+            "A text in base64 does not have the expected length.",
             allowed="A-Z a-z 0-9 - _ without padding",
             fix="read it again where it came from",
         )

@@ -115,7 +115,7 @@ def sign(key: RSAPrivateKey, request: bytes) -> bytes:
     root = high + numbers.q * ((low - high) * numbers.iqmp % numbers.p)
     s = root * pow(r, -1, n) % n
     if pow(s, e, n) != m:
-        raise ParameterError("A signature came out wrong and was not given away.", fix="try again")
+        raise ParameterError("A signature was computed wrongly and was not sent.", fix="try again")
     return s.to_bytes(len(request), "big")
 
 

@@ -63,7 +63,7 @@ class GroupCommit(Generic[Row]):
     async def add(self, rows: list[Row]) -> list[Any]:
         """Results of these rows, once they are durable."""
         if self._rows + len(rows) > self._most:
-            raise BusyError("Too much waits to be stored.", allowed="a little later", fix="send again")
+            raise BusyError("Too many reports wait to be stored.", allowed="a little later", fix="send again")
         done: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
         self._waiting.append((rows, done))
         self._rows += len(rows)

@@ -119,7 +119,7 @@ class Breakdown:
 
     def _check(self) -> None:
         if not self.cells or len(set(self.cells)) < len(self.cells) or len(set(self.labels)) < len(self.labels):
-            raise ParameterError("The cells or groups are none, or some twice.", allowed="each once", fix="drop one")
+            raise ParameterError("No cell is named, or a cell or group twice.", allowed="each once", fix="drop one")
         if any(not isinstance(name, str) or not name for name in self.labels):
             raise ParameterError("A group has no name.", allowed="texts", fix='labels=["north", "south"]')
         for label, span in self.cells:

@@ -96,8 +96,8 @@ class Source:
         if self.kind in ("duckdb", "sqlite", *_SERVERS.values()) and named != 1 and not files:
             where = self.path if self.kind in _SERVERS.values() else f"{self.kind}:///{self.path}"
             raise ParameterError(
-                f"The {self.kind} database {self.path!r} comes with {'neither' if self.table is None else 'both'} of "
-                "table and sql.",
+                f"The {self.kind} database {self.path!r} names {'neither a' if self.table is None else 'both a'} table "
+                f"{'nor' if self.table is None else 'and'} a query.",
                 allowed="one of them",
                 fix=f"{where}{'&' if '?' in str(where) else '?'}table=NAME",
             )

@@ -33,7 +33,9 @@ class Scale(Line):
         index = LabelIndex(answers, "answers")
         if len(index) < 2:
             raise ParameterError(
-                "There is one answer.", allowed="at least two, in order", fix='["never", "sometimes", "often"]'
+                "The scale has one answer.",
+                allowed="at least two, in order",
+                fix='["never", "sometimes", "often"]',
             )
         object.__setattr__(self, "answers", index)
         number = None if default is None else index.known.get(default, -1) + 1

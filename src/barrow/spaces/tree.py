@@ -242,7 +242,7 @@ def _children(edges: Sequence[Edge]) -> tuple[dict[str, list[tuple[str, float]]]
     if reached != len(parent) + 1:
         lost = next(node for node in parent if not _reaches(node, parent, roots[0]))
         raise ParameterError(
-            f"The node {lost!r} is on a circle of edges.",
+            f"The node {lost!r} is on a cycle of edges.",
             allowed="a tree: no circles",
             fix="remove one of its edges",
         )
