@@ -12,7 +12,7 @@ from barrow.numerics import float_up
 from barrow.numerics.search import root
 
 LEVEL = 0.05
-_TURNS = 60
+_TURNS, _GAIN = 60, 1e-9
 
 
 @lru_cache(maxsize=256)
@@ -75,9 +75,10 @@ class Ratio:
             if result[0] > result[1]:  # all of the range is ruled out, which happens no more often than a miss may
                 edge = min(max(total / share, -reach), reach)
                 return edge, edge
-            if result == (low, high):
-                break
+            gained = (result[0] - low) + (high - result[1])
             low, high = result
+            if gained <= _GAIN * reach:  # every turn's interval holds: a little wider is sound
+                break
         return low, high
 
 
