@@ -145,6 +145,25 @@ def test_what_counts_in_a_month_of_a_window_by_periods_is_what_it_costs_there(mu
     assert (mu, delta) != (3, "0.54") or broken > 0.5  # half of the delta would be too little
 
 
+def test_what_was_let_through_is_within_the_limit_when_it_is_added_up_again() -> None:
+    """Each month's rest went by the better of two bounds, the total by one for all: honest chains looked broken."""
+    draw, limit = random.Random(5), F(6)
+    for _ in range(600):
+        sums = CellSums(draw.choice([2, 3]))
+        paid: list[tuple[Fraction, dict[str, Fraction]]] = []
+        for _ in range(8):
+            months = draw.sample("abcdef", draw.choice([1, 1, 2, 3, 4]))
+            part = draw.choice([F(1), F(1, len(months))])
+            amount, cells = F(draw.randint(1, 6), 2), dict.fromkeys(months, part)
+            if sums.used(list(cells)) + amount <= limit:
+                sums.add(amount, cells)
+                paid.append((amount, cells))
+            assert sums.total <= limit
+        together = combinations("abcdef", sums.k or 1)
+        worst = max(sum(min(a, a * sum(cells.get(t, F(0)) for t in c)) for a, cells in paid) for c in together)
+        assert worst <= sums.total
+
+
 def gdp_delta(mu: float, epsilon: float) -> float:
     return float(norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu))
 

@@ -121,11 +121,15 @@ class CellSums:
         if len(labels) > 1:
             once = self.everywhere + self.pooled + _largest(self.k, self.single.values())
             return min(once, self.everywhere + max(self.cells.get(t, _ZERO) for t in labels)) if self.k == 1 else once
-        rest = None if self.k is None else self.k - 1
-        return min(
-            base + cells.get(labels[0], _ZERO) + _largest(rest, [a for t, a in cells.items() if t != labels[0]])
-            for base, cells in self._ways
-        )
+        rest, total = None if self.k is None else self.k - 1, self.total
+        results = []
+        for base, cells in self._ways:
+            others = [amount for label, amount in cells.items() if label != labels[0]]
+            here = base + cells.get(labels[0], _ZERO) + _largest(rest, others)
+            known = base + _largest(self.k, cells.values())
+            # Of the larger bound nobody has said that it keeps the limit: then it must, or the total would seem not to.
+            results.append(here if known == total else max(here, known))
+        return min(results)
 
     @property
     def periods(self) -> dict[str, Fraction]:
