@@ -110,9 +110,10 @@ class MemoryEngine(Engine):
             micros, zoned = days_of(table[columns.time])
             missing_time = micros == MISSING
             slots = np.where(missing_time, 0, layer.slots_of(micros, zoned))
-        nonzero = (weights != 0) & (slots >= 0)
-        table = {name: column[nonzero] for name, column in table.items()}
-        weights, slots, missing_time = weights[nonzero], slots[nonzero], missing_time[nonzero]
+        here = (weights != 0) & (slots >= 0)  # a row that stands for no record is none
+        if not here.all():
+            table = {name: column[here] for name, column in table.items()}
+            weights, slots, missing_time = weights[here], slots[here], missing_time[here]
         who, missing = _users(table[columns.user])
         groups, split = np.zeros(len(who), dtype=np.int64), np.zeros(len(who), dtype=bool)
         if columns.group is not None:
