@@ -60,8 +60,8 @@ def isolated(text: object) -> str:
 
 
 def escape(text: str) -> str:
-    """The text as XML character data, also within double quotes."""
-    return text.translate(_ESCAPES)
+    """The text as XML character data, also within double quotes, without what XML forbids."""
+    return _FORBIDDEN.sub("\ufffd", text).translate(_ESCAPES)
 
 
 @lru_cache(maxsize=1024)

@@ -237,7 +237,7 @@ def _resource(name: str) -> str:
 
 def _text(value: str) -> str:
     """Text as HTML: escaped, bold where two stars ask for it, and no line between a number and its sign."""
-    subset = escape(_UNIT.sub("\u00a0", lawful(value)))
+    subset = escape(_UNIT.sub("\u00a0", value))
     return _BOLD.sub(r"<b>\1</b>", subset) if "**" in subset else subset
 
 
@@ -342,7 +342,7 @@ def _technical(report: ReportPage) -> str:
     folded = (
         f"<details><summary>Every parameter: {len(report.parameters):,} rows</summary>{table}</details>" if rows else ""
     )
-    lines = "\n".join(escape(lawful(line)) for line in report.commands)
+    lines = "\n".join(escape(line) for line in report.commands)
     commands = f'<h3>{_text(report.commands_title)}</h3><pre tabindex="0"><code>{lines}</code></pre>' if lines else ""
     name = "Technical statement" if report.technical or rows else "Next"
     return _section("technical", name, _paragraphs(report.technical), commands, folded)
@@ -367,19 +367,19 @@ def _picture(picture: Picture, sentence: str = "") -> str:
 
 def _table(table: ReportTable, key: str) -> str:
     """The first rows at once, all of them folded; the whole as a file to save where it is not too long."""
-    rows, total, file = table.rows, table.total or len(table.rows), escape(lawful(table.name))
+    rows, total, file = table.rows, table.total or len(table.rows), escape(table.name)
     first = rows if total <= _WHOLE else rows[:_SHORT]
     caption = table.caption if len(first) == total else f"{table.caption}: the first {len(first)}"
     parts = [_grid(table, first, caption)]
     if len(table.columns) > _MANY:
         parts = [
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(lawful(caption))}">{parts[0]}</div>'
+            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">{parts[0]}</div>'
         ]
     if len(rows) > len(first):
         shown = rows[:MOST_ROWS]
         many = f"{len(shown):,} of {total:,} rows" if len(shown) < total else f"{total:,} rows"
         name = f"{table.caption}: {many}"
-        inner = f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escape(lawful(name))}">'
+        inner = f'<div class="scroll tall" tabindex="0" role="region" aria-label="{escape(name)}">'
         parts.append(f"<details><summary>{_text(name)}</summary>{inner}{_grid(table, shown, name)}</div></details>")
     if total > min(len(rows), MOST_ROWS):
         parts.append(f'<p class="dim">All {total:,} rows are in {file} beside this page.</p>')
@@ -393,7 +393,7 @@ def _table(table: ReportTable, key: str) -> str:
 
 def _broken(cell: str) -> str:
     """The class of a cell with a word that no column has room for."""
-    return ' class="long"' if any(len(word) > _LONG for word in cell.split()) else ""
+    return ' class="long"' if max(map(len, cell.split()), default=0) > _LONG else ""
 
 
 def _grid(table: ReportTable, rows: Sequence[Sequence[str]], caption: str) -> str:
