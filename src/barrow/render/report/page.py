@@ -372,9 +372,7 @@ def _table(table: ReportTable, key: str) -> str:
     caption = table.caption if len(first) == total else f"{table.caption}: the first {len(first)}"
     parts = [_grid(table, first, caption)]
     if len(table.columns) > _MANY:
-        parts = [
-            f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">{parts[0]}</div>'
-        ]
+        parts = [f'<div class="scroll" tabindex="0" role="region" aria-label="{escape(caption)}">{parts[0]}</div>']
     if len(rows) > len(first):
         shown = rows[:MOST_ROWS]
         many = f"{len(shown):,} of {total:,} rows" if len(shown) < total else f"{total:,} rows"
