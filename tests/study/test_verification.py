@@ -23,6 +23,8 @@ from barrow.ledger.published import FILE as HEAD
 from barrow.ledger.store import GENESIS, link
 from barrow.questions.statement import Statement
 from barrow.study import read_statement, verify
+from barrow.study.folders import ReleaseFolder
+from barrow.study.outputs import as_files, read_tables
 from barrow.study.prose import kind_of, statement_text
 from barrow.study.statement import STATEMENT_VERSION, make_statement, space_of
 from barrow.study.study import Study
@@ -487,3 +489,17 @@ def test_space_of():
 def test_kind_of():
     study = Study("line(low=0, high=1, step=0.1)", alpha=5, users=10)
     assert kind_of(make_statement(study, study.plan("histogram"))).__name__ == "Histogram"
+
+
+def test_geojson_of_densities_as_it_was_first_written_holds(tmp_path):
+    """Shares and half widths alone, as in folders that were released before both ends were told."""
+    case = released("map", tmp_path)
+    tables = read_tables(case.files)
+    first = as_files(tables, mapped=True, space=space_of(read_statement(case.folder)), ends=False)["values.geojson"]
+    told = json.loads(first)["features"][0]["properties"]
+    assert {"share", "half_width_95"} <= set(told)
+    assert not {"value", "low_95"} & set(told)
+    (case.folder / "values.geojson").write_bytes(first)
+    assert ReleaseFolder(case.folder, read_statement(case.folder)).disagreeing() == []
+    (case.folder / "values.geojson").write_bytes(first.replace(b'"share": 0.', b'"share": 0.9', 1))
+    assert ReleaseFolder(case.folder, read_statement(case.folder)).disagreeing() == ["values.geojson"]

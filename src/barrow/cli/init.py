@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -111,9 +112,10 @@ def init(
     if releases > 1:
         sums = "the root of the sum of squares" if study.composition == "quadrature" else "a sum"
         lines.append(f"Each of {releases:,} releases has its share of every promise; together they cost {sums}.")
-    release = next_step(study)
+    release = next_step(study, file)
     then = f"barrow propose, then {release} when it is approved" if state.governed else release
-    lines.append(f"Next: barrow plan, then {then}")
+    plan = "barrow plan" if file == DEFAULT else f"barrow plan {shlex.quote(file)}"
+    lines.append(f"Next: {plan}, then {then}")
     problem = _alarm(study)
     told |= {"budget": state.budget.to_json(), "grids": grids, "alarm": problem}
     output.tell(told, file, *lines)

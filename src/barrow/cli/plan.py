@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,6 +15,7 @@ from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.series import in_series, planned_parts
 from barrow.cli.study_options import (
+    DEFAULT,
     asking_options,
     part_options,
     study_and_questions,
@@ -101,7 +103,8 @@ def plan(
         for line in _study_lines(study, questions, periods, releases):
             echo(line)
         more = "" if verbose else " (barrow plan --verbose says more)"
-        echo(f"\nNo private value was read and nothing was spent{more}. Next: {next_step(study)}")
+        named = next((word for word in words if word.endswith(".toml")), file)
+        echo(f"\nNo private value was read and nothing was spent{more}. Next: {next_step(study, named)}")
     chosen = [each for each in plans if each.question.traits.of_shares]
     if chosen:  # for means nothing is loaded
         work.keep_choices(chosen)
@@ -109,13 +112,14 @@ def plan(
         ctx.obj.keep()
 
 
-def next_step(study: work.Study) -> str:
-    """What to type next."""
+def next_step(study: work.Study, file: str | None) -> str:
+    """What to type next, about the study in ``file``."""
     if study.model in (work.Model.LOCAL, work.Model.SHUFFLE):
         return "barrow local randomise (docs/local.md), or barrow collect init"
     if study.model is work.Model.AGGREGATED:
         return "barrow compare --models, or barrow collect init (docs/how-to/two-parties.md)"
-    return "barrow release --period last" if study.calendar is not None else "barrow release"
+    release = "barrow release" if file in (None, DEFAULT) else f"barrow release {shlex.quote(file)}"
+    return f"{release} --period last" if study.calendar is not None else release
 
 
 def _with_periods(study: work.Study, periods: int | None) -> work.Study:

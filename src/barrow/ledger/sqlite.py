@@ -88,7 +88,7 @@ class SqliteStore:
             raise MissingLedgerError(
                 f"There is no ledger at {str(self.path)!r}.",
                 allowed="a file made by barrow ledger init",
-                fix=f"barrow ledger init {self.path} --study study.toml --alpha 25 --delta 1e-9",
+                fix=f"barrow ledger init {self.path} --study study.toml",
             )
         with self._connection():
             pass

@@ -91,6 +91,9 @@ class ReleaseFolder:
             again = as_files(tables, mapped=mapped)
             if mapped and again["values.geojson"] != self.files.get("values.geojson"):  # cells, not points
                 again = as_files(tables, mapped=True, space=space_of(self.statement))
+            if mapped and again["values.geojson"] != self.files.get("values.geojson"):  # as it was first written
+                first = as_files(tables, mapped=True, space=space_of(self.statement), ends=False)
+                again = first if first["values.geojson"] == self.files.get("values.geojson") else again
         except (BarrowError, ValueError, TypeError, KeyError, IndexError, OverflowError):
             return sorted(parquets)
         twins = {name for name in parquets if name.removesuffix(".parquet") + ".csv" not in others}

@@ -175,13 +175,18 @@ def value_files(
     return as_files(tables, mapped=mapped, space=space) | parquets
 
 
-def as_files(tables: Mapping[str, Rows], *, mapped: bool, space: Space | None = None) -> dict[str, bytes]:
-    """The values as texts by name, which follow from the tables and the public space alone; points where it is None."""
+def as_files(
+    tables: Mapping[str, Rows], *, mapped: bool, space: Space | None = None, ends: bool = True
+) -> dict[str, bytes]:
+    """The values as texts by name, which follow from the tables and the public space alone; points where it is None.
+
+    Without ``ends``, GeoJSON of densities is as it was first written: shares and half widths only.
+    """
     files = {f"{name}.csv": csv_text(rows).encode() for name, rows in tables.items()}
     shapes = tables.get(REGIONS, [])
     if shapes and POLYGON in shapes[0]:
         files[f"{REGIONS}.geojson"] = region_features(shapes)
-    return files | ({"values.geojson": _geojson(tables["values"], space)} if mapped else {})
+    return files | ({"values.geojson": _geojson(tables["values"], space, ends)} if mapped else {})
 
 
 def read_tables(files: Mapping[str, bytes], folder: Path | None = None) -> dict[str, Rows]:
@@ -252,14 +257,14 @@ def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes
     return result
 
 
-def _geojson(rows: Rows, space: Space | None) -> bytes:
+def _geojson(rows: Rows, space: Space | None, ends: bool) -> bytes:
     """The rows as GeoJSON: the polygon of each cell, or its point; what is outside the space is nowhere."""
-    names = {"count": "reports"} | ({} if "share" in rows[0] else {"value": "share"})
+    names = {"count": "reports"} | ({} if ends and "share" in rows[0] else {"value": "share"})
     hidden = ("lat", "lon", "output", "unit")
     shapes = [None] * len(rows) if space is None else row_polygons(rows, space)
     keys = [key for key in rows[0] if key not in hidden]  # all rows of a table have the same keys
     shown = [names.get(key, key) for key in keys]
-    told = [dict(zip(shown, [row[key] for key in keys], strict=True)) | ends_of(row) for row in rows]
+    told = [dict(zip(shown, [row[key] for key in keys], strict=True)) | (ends_of(row) if ends else {}) for row in rows]
     return feature_collection(rows, shapes, told).encode()
 
 
