@@ -214,12 +214,6 @@ def test_what_has_no_meaning_is_refused(tmp_path, changes, said):
         monthly.make_study(tmp_path, **changes)
 
 
-def test_questions_that_randomise_single_items_have_no_groups(tmp_path):
-    study = monthly.make_study(tmp_path, questions=["items(items=2)"], missing=None)
-    with pytest.raises(ParameterError):
-        study.plan("items")
-
-
 def test_a_statement_that_names_other_periods_or_groups_is_seen_through(tmp_path):
     study = monthly.make_study(tmp_path)
     regions = study.groups[0]

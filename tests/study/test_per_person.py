@@ -17,6 +17,7 @@ from barrow.engines import DuckDBEngine, MemoryEngine
 from barrow.engines.numbers import local_micros, offsets
 from barrow.errors import DataError, ParameterError
 from barrow.ledger import SpaceRef
+from barrow.numerics.exact import at_most
 from barrow.promises import Window
 from barrow.questions.answer import Sample
 from barrow.questions.prices import charges
@@ -91,6 +92,23 @@ def test_a_total_is_the_number_of_people_times_the_mean(tmp_path):
     assert "promises are about one number for each person, the number of their records; they hold for" in text
     assert "the release cuts it to between 0 and 5" in text
     assert "people without records count as holding the public item '0'" in text.lower()
+    assert all(check.holds for check in bw.verify(tmp_path / "total", ledger=tmp_path / "visits.ledger"))
+
+
+def test_a_total_by_group_is_off_by_as_much_as_its_own_people_make_it(tmp_path):
+    """Planted before: the worst group's mean times everybody's number, and the mean's error said of the total."""
+    table = {**TABLE, "region": ["north" if uid == TABLE["uid"][0] else "south" for uid in TABLE["uid"]]}
+    regions = bw.Grouping("region", sizes={"north": 2, "south": 98})
+    study = bw.Study(
+        VISITS, ["all, 2 visits, 5"], users=100, dataset="visits", groups=[regions], questions=["total"],
+        data=bw.read(table, user="uid", per_person="count"),
+    )  # fmt: skip
+    ledger = bw.Ledger.create(tmp_path / "visits.ledger", study)
+    release = study.release(by="region", ledger=ledger, out=tmp_path / "total")
+    widths = release.to_pandas()["half_width_95"].tolist()
+    assert release.statement.answer.half_width_95 == pytest.approx(max(widths))
+    page = (tmp_path / "total" / "report.html").read_text().replace("\xa0", " ")
+    assert f"within {at_most(max(widths), 'visits')} of the true one" in page
     assert all(check.holds for check in bw.verify(tmp_path / "total", ledger=tmp_path / "visits.ledger"))
 
 

@@ -43,6 +43,7 @@ class Traits:
         whole_people: Whether it is answered from each person's items together, and not from how often items occur.
         within_groups: Whether it is answered within hidden groups of records.
         drives_grid: Whether a grid is chosen for it, wherever it stands among the questions of a study.
+        first_drawn: Whether pictures show its first value alone: beside a total a mean would be a dot at 0.
 
     >>> Traits(per_value_error=True, of_shares=True).in_percent
     True
@@ -55,6 +56,7 @@ class Traits:
     whole_people: bool = False
     within_groups: bool = False
     drives_grid: bool = False
+    first_drawn: bool = False
 
     @property
     def in_percent(self) -> bool:
@@ -141,6 +143,7 @@ class Question(ABC):
             return ""
         if cls.traits.per_value_error:
             shares = cls.traits.of_shares or statement.answer.shares
+            error = max(error, statement.answer.half_width_95 or 0.0)  # a total is off by more than its mean
             return f"each value ± {at_most(error, PERCENT if shares else unit)} (95 %)"
         return f"off by about {near(error, unit, digits=digits_of(statement))} (earth mover's distance)"
 
@@ -303,13 +306,21 @@ QUESTIONS: Registry[Question] = Registry(
 
 
 _UNBOUNDED = "Without a bound one person could move it by any amount."
+_NUMBER = (
+    "one number a person: [data] per_person = 'count', 'sum(column)', 'min' or 'max', whose space is a line with "
+    "public ends; then the questions total, mean, quantile and histogram are about this number"
+)
+_GROUPS = "any question by public groups of people with typed sizes, or by hidden groups with a public list of labels"
 _NUMBERS = {
     "count": (f"How many records people have is one number for each of them. {_UNBOUNDED}", 'per_person = "count"'),
     "visits": (f"How many records people have is one number for each of them. {_UNBOUNDED}", 'per_person = "count"'),
-    "sum": (f"How much people have in all is one number for each of them. {_UNBOUNDED}", 'per_person = "sum(amount)"'),
+    "sum": (
+        f"How much people have in all is one number for each of them. {_UNBOUNDED}",
+        '"sum(amount)" on the command line, or per_person = "sum(amount)"',
+    ),
     "groupby": (
         "Groups learnt from the data would reveal that somebody is in them.",
-        '[[group]] with a public list of groups, and by = "region"',
+        '--group "region: north=512, south=571" (or [[group]]), and --by region (or by = "region")',
     ),
 }
 """Kinds that people ask for, why they are none, and what to write."""
@@ -377,8 +388,7 @@ def to_question(question: Question | str | Mapping[str, object] | type[Question]
     if name in _NUMBERS:
         raise ParameterError(
             f"The kind of question is {name!r}. {_NUMBERS[name][0]}",
-            allowed="one number a person: [data] per_person = 'count', 'sum(column)', 'min' or 'max', whose space is a "
-            "line with public ends; then the questions total, mean, quantile and histogram are about this number",
+            allowed=_GROUPS if name == "groupby" else _NUMBER,
             fix=_NUMBERS[name][1],
         )
     close = nearest_name(name, QUESTIONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from msgspec import structs
@@ -15,6 +15,7 @@ from barrow.questions.answer import Sample, Tables, number
 from barrow.questions.cache import cached_query
 from barrow.questions.linear import Linear, LinearAnswer, linear_lines
 from barrow.questions.plan_text import answer_lines
+from barrow.questions.question import VALUES, Traits
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
@@ -33,6 +34,7 @@ class Total(Linear):
     """
 
     kind: ClassVar[str] = "total"
+    traits: ClassVar[Traits] = replace(VALUES, first_drawn=True)
     missing: ClassVar[tuple[str, ...]] = ("default item",)
     curated: ClassVar[tuple[str, str] | None] = ("Totals", "model = 'central', or the question mean for reports")
 
@@ -73,6 +75,11 @@ class TotalAnswer(LinearAnswer):
     def total_width(self) -> float:
         """The half width of the total."""
         return self.terms.users * self.half_width * (1.0 + 1e-12)
+
+    @property
+    def widest(self) -> float:
+        """That of the total."""
+        return self.total_width
 
     def tables(self, sample: Sample) -> Tables:
         """The total, and the mean."""

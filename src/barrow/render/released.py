@@ -50,7 +50,7 @@ def values_figure(
         layers: What else the figure could show.
         style: ``scale`` of :mod:`barrow.render.figures`: what several pictures share.
     """
-    rows = _determined(statement, tables)
+    rows = _determined(statement, drawn(statement, tables))
     where = None if space is None else space.geometry.within or space.records_space
     known = bounds_of(statement.answer, {**tables, "values": rows})
     kind, shown = kind_of(statement), title or statement.released
@@ -116,9 +116,16 @@ def _points(statement: Statement, rows: Rows, where: Space | None, values: Any, 
     return points(names_of(rows), values, turn=2.0 * statement.diameter if round_it else None, **style)
 
 
+def drawn(statement: Statement, tables: Mapping[str, Rows]) -> Mapping[str, Rows]:
+    """The tables of what a picture shows: of a total not the mean beside it."""
+    if not kind_of(statement).traits.first_drawn:
+        return tables
+    return {**tables, "values": tables["values"][:1]}
+
+
 def readings_of(statement: Statement, tables: Mapping[str, Rows]) -> Readings:
     """The numbers of a figure: values, intervals and noise, with their unit."""
-    rows = _determined(statement, tables)
+    rows = _determined(statement, drawn(statement, tables))
     known = bounds_of(statement.answer, {**tables, "values": rows})
     unit = unit_of(statement.answer, rows, kind_of(statement).traits.of_shares)
     return Readings.of(values_of(rows), low=known.low, high=known.high, noise=_every(known.noise, len(rows)), unit=unit)

@@ -31,7 +31,7 @@ from barrow.questions.parted import (
     shared,
 )
 from barrow.questions.releasing import error_after, summary
-from barrow.questions.statement import AboutFacts, GroupFacts, SoFar, Statement
+from barrow.questions.statement import AboutFacts, AnswerFacts, GroupFacts, SoFar, Statement, needed
 from barrow.spaces import Space
 from barrow.study.about import About, breakdown_of
 from barrow.study.claim import claim_of
@@ -243,6 +243,20 @@ def plan_parts(study: Study, question: Question, about: About) -> ReleaseParts:
     return Planner(study, question).parts(about)
 
 
+def _of_the_worst(facts: AnswerFacts, groups: Sequence[GroupFacts]) -> AnswerFacts:
+    """The half widths of the group that is off by most: of totals, which grow with it, that is another one."""
+    own = [group.answer for group in groups if group.answer.half_width_95 is not None]
+    if not own:
+        return facts
+    worst = max(own, key=lambda answer: needed(answer.half_width_95))
+    return structs.replace(
+        facts,
+        half_width_95=worst.half_width_95,
+        half_width_95_all=worst.half_width_95_all,
+        snapping=worst.snapping,
+    )
+
+
 def _alike(terms: Terms, question: Question) -> tuple[object, ...]:
     """What a plan depends on: everything but the names of the periods."""
     seen = tuple((row.share, row.reach) for row in terms.satisfied)
@@ -329,7 +343,7 @@ def with_parts(
     error = stated.error if own is None else own.about
     whole = structs.replace(
         statement,
-        answer=structs.replace(stated.facts(), about=facts),
+        answer=structs.replace(_of_the_worst(stated.facts(), groups), about=facts),
         error=error if math.isfinite(error) else None,
     )
     return structs.replace(whole, claim=claim_of(whole))

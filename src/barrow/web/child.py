@@ -119,12 +119,18 @@ def released(file: Path, label: str, period: str | None, child: Child) -> dict[s
         "folder": ", ".join(str(result.folder) for result in results),
         "left": names[len(results) :],
         "files": sorted(path.name for path in last.folder.iterdir()),
-        "summary": [line for result in results for line in result.summary],
+        "summary": _lines(results, [_period_of(about) for _, about in wanted]),
         "statement": last.text,
         "entry": None if last.statement.ledger is None else last.statement.ledger.entry,
         "report": str(report.resolve()) if report.is_file() else None,
         "figure": _figure(results, _earlier(question, results) if study.calendar is not None else []),
     }
+
+
+def _lines(results: Sequence[Release], periods: Sequence[str]) -> list[str]:
+    """What was released, line by line; of several releases each line begins with its period."""
+    told = zip(results, periods, strict=False) if len(results) > 1 else [(result, "") for result in results]
+    return [f"{period}: {line}" if period else line for result, period in told for line in result.summary]
 
 
 def _period_of(about: About) -> str:

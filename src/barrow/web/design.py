@@ -211,7 +211,7 @@ class Design:
         largest = f"{space.diameter:,.0f} {space.unit}" if space.unit else "largest distance"
         about = "" if self.exact else "≈ "
         alone = plan.question.traits.per_value_error
-        error = f"± {at_most(plan.error, unit)}" if alone else at_most(plan.error, unit)
+        error = f"± {at_most(plan.widest, unit)}" if alone else at_most(plan.error, unit)
         worst = guess(plan.worst_epsilon, float(plan.guarantee.definition.delta_at(1)))
         seen, guessed = self.pictured.standing_out, estimate(plan).guess
         if seen is not None:

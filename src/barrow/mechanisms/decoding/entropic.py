@@ -10,7 +10,7 @@ docs/proofs/multiscale.md, Section 3, for C = 1, and docs/proofs/edge-decoding.m
 
 It is found by limited-memory quasi-Newton descent. scipy's L-BFGS-B solves tiny linear systems in every step, and
 threaded linear algebra can make that ten times slower where other work runs; without constraints the two-loop recursion
-needs inner products only, and these are not threaded.
+needs inner products and two triangular systems of at most 20 unknowns only, and these are not threaded.
 """
 
 from __future__ import annotations
@@ -24,10 +24,15 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from barrow._compiled import compiled
 from barrow.spaces.space import Floats
 
 _HALVINGS = 40
+_solve = compiled("scipy.linalg", "_fblas").dtrsv
+"""A triangular system, by the routine of BLAS that never uses threads."""
 MOST_STEPS = 3000
+_UNTHREADED = 4096
+"""BLAS takes one thread for inner products of so many numbers, and einsum longer."""
 
 
 class _DualPoint(NamedTuple):
@@ -159,7 +164,7 @@ class EntropicDual:
 
 def inner(a: Floats, b: Floats) -> float:
     """The inner product in one thread: on cores that are shared, waiting for others costs more than it saves."""
-    return float(np.einsum("i,i", a, b))
+    return float(a @ b if a.size <= _UNTHREADED else np.einsum("i,i", a, b))
 
 
 def descend(
@@ -214,14 +219,13 @@ class _Past:
 
     def add(self, moved: Floats, change: Floats) -> None:
         """Remembers a step in place of the oldest, unless the gradient hardly grew along it."""
-        pair = np.stack([moved, change])
-        (_, curved), (_, square) = np.einsum("in,jn->ij", pair, pair).tolist()
-        if not curved > 1e-12 * square:
+        if not inner(moved, change) > 1e-12 * inner(change, change):
             return
         memory = len(self.pairs)
         row = len(self.known) if len(self.known) < memory else self.known[0]
         self.known.append(row)
-        self.pairs[row] = pair
+        pair = self.pairs[row]
+        pair[0], pair[1] = moved, change
         used = 2 * len(self.known)
         along = np.einsum("in,jn->ij", self.pairs.reshape(2 * memory, -1)[:used], pair)
         self.products[:used, 2 * row : 2 * row + 2] = along
@@ -234,16 +238,15 @@ class _Past:
             return gradient
         table = self.pairs.reshape(len(self.products), -1)[:used]
         along = np.einsum("in,n->i", table, gradient)
-        products, weights = self.products[:used, :used], np.zeros(used)
-        curved = products[np.arange(0, used, 2), np.arange(1, used, 2)].tolist()
-        taken = {}
-        for row in reversed(self.known):
-            taken[row] = float(along[2 * row] + products[2 * row] @ weights) / curved[row]
-            weights[2 * row + 1] -= taken[row]
-        last = self.known[-1]
-        scale = curved[last] / float(products[2 * last + 1, 2 * last + 1])
-        weights *= scale
-        along *= scale
-        for row in self.known:
-            weights[2 * row] += taken[row] - float(along[2 * row + 1] + products[2 * row + 1] @ weights) / curved[row]
+        moved = 2 * np.array(self.known)
+        turned = moved + 1
+        # The two loops are two triangular systems: their matrix holds each step times the changes at later ones.
+        later = self.products[moved[:, None], turned]
+        curved = later.diagonal()
+        taken = _solve(later.T, along[moved], lower=1, trans=1)
+        scale = curved[-1] / self.products[turned[-1], turned[-1]]
+        changes = np.einsum("ij,j->i", self.products[turned[:, None], turned], taken)
+        weights = np.empty(used)
+        weights[moved] = _solve(later.T, curved * taken - scale * (along[turned] - changes), lower=1)
+        weights[turned] = -scale * taken
         return np.asarray(scale * gradient + np.einsum("i,in->n", weights, table))

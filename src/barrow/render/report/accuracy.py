@@ -50,7 +50,8 @@ def _pictures(
     level, words = (None, "") if baseline is None else (baseline[0], f"{_BASELINE}, ε = {baseline[1]:.3g}")
     unit = "%" if plan.question.traits.in_percent else plan.error_unit
     scales = estimate(plan).scales
-    what = f"{plan.question.traits.error_words} {'of each value' if scales else 'after decoding'}"
+    each = "of the mean" if plan.question.traits.first_drawn else "of each value"
+    what = f"{plan.question.traits.error_words} {each if scales else 'after decoding'}"
     alpha, people = float_up(plan.alpha or Fraction(0)), plan.terms.users
     alphas, sizes = np.array([alpha * t for t in times]), np.array([errors[t] for t in times])
     # The mean of local reports falls with the root of their number.

@@ -137,6 +137,7 @@ def error_sentence(released: Released) -> str:
         return ""
     if kind.traits.per_value_error:
         shares = kind.traits.of_shares or facts.shares
+        error = max(error, facts.half_width_95 or 0.0)  # a total is off by more than the mean beside it
         size = f"{at_most(100 * error)} percentage points" if shares else at_most(error, statement.error_unit)
         return f"Each value is within {size} of the true one with probability 95 %."
     metres = statement.error_unit == "km" and error < 1.0

@@ -20,7 +20,7 @@ from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows, bounds_of, unit_of, values_of
 from barrow.render.figures import Figure, intervals
 from barrow.render.figures.readings import Readings
-from barrow.render.released import readings_of
+from barrow.render.released import drawn, readings_of
 from barrow.render.report.page import MOST_ROWS, Picture, ReportTable, Section
 from barrow.study import Release
 from barrow.study.outputs import csv_text
@@ -62,12 +62,13 @@ def parts_of(statement: Statement, tables: Mapping[str, Rows]) -> list[Part]:
     if about is None:
         return [Part(statement.name, statement, tables)]
     if not about.groups:
-        return [Part(about.reads, statement, tables, period=about.reads)]
+        return [Part(about.reads, statement, drawn(statement, tables), period=about.reads)]
     results = []
     for facts in about.groups:
         told = structs.replace(statement, answer=facts.answer, people=facts.people, error=facts.error)
         name = f"{facts.group}, {about.reads}" if about.reads else facts.group
-        results.append(Part(name, told, _own(tables, facts.group), facts.group, about.reads))
+        own = drawn(told, _own(tables, facts.group))
+        results.append(Part(name, told, own, facts.group, about.reads))
     return results
 
 
