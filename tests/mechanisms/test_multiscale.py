@@ -358,7 +358,7 @@ def test_scales():
 
 
 def test_usable_bandwidths():
-    assert usable_bandwidths(Line(0, 1, step=1 / 8)) == ["0.5", "0.25", "cells"]
+    assert usable_bandwidths(Line(0, 1, step=1 / 8)) == ("0.5", "0.25", "cells")
 
 
 def test_mixed_reference():

@@ -18,6 +18,7 @@ from barrow.queries import (
     histogram,
     linear_embedding,
     mean,
+    multiscale,
     region_share,
     similarity,
 )
@@ -474,3 +475,18 @@ def test_vector_norm():
 
 def test_row_norms():
     assert row_norms(np.array([[3.0, -4.0]]), 1.0).tolist() == [7.0]
+
+
+def test_pairs_that_are_known_give_what_is_found_anew():
+    def asked(north, shares, anew):
+        if anew:
+            engine._KNOWN.clear()
+        space = Earth(box=(40.0, -74.0, north, -73.0), cell=10)
+        return multiscale(space, bandwidths=["30 km", "cells"], shares=shares).constants([1])[0]
+
+    requests = [(north, shares) for shares in (["1/4", "3/4"], ["1/2", "1/2"]) for north in (41.0, 42.0)]
+    anew = [asked(*request, True) for request in requests]
+    engine._KNOWN.clear()
+    assert [asked(*request, False) for request in requests] == anew
+    assert len(engine._KNOWN) < sum(constants.method == "near pairs" for constants in anew)
+    assert len({constants.lipschitz_upper for constants in anew}) == len(anew)

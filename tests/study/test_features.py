@@ -1,6 +1,7 @@
 """Cells as GeoJSON, all at once, are what each of them is alone."""
 
 import json
+import math
 
 import numpy as np
 import pytest
@@ -18,23 +19,25 @@ BOX = Earth(box=(40.0, -74.0, 41.0, -73.0), cell=20)
 )
 def test_all_cells_at_once_are_each_alone(space: Space) -> None:
     rows = [
-        {"item": space.label(i), "lat": None if i == space.items - 1 else 1.0, "lon": 2.0, "share": i / 7, "n": i}
+        {"item": space.label(i), "lat": None if i == space.items - 1 else 1.0, "lon": 2.0, "5 % \u00e9": i / 7, "n": i}
         for i in range(space.items)
     ]
-    rows[0]["item"] = 'a "geometry": null \\ "geometry\\": null'
+    rows[0]["item"] = 'a "geometry": null \\ "geometry\\": null, %s\nb\u2028\u00e9'
+    rows[1]["n"], rows[2]["n"], rows[3]["n"] = None, math.nan, True
     shapes = row_polygons(rows, space)
     told = [{key: value for key, value in row.items() if key not in ("lat", "lon")} for row in rows]
     alone = [
         {"type": "Feature", "geometry": shape_of(shape, row), "properties": each}
         for shape, row, each in zip(shapes, rows, told, strict=True)
     ]
-    assert feature_collection(rows, shapes, told) == json.dumps({"type": "FeatureCollection", "features": alone})
+    columns = {key: [row[key] for row in told] for key in told[0]}
+    assert feature_collection(rows, shapes, columns) == json.dumps({"type": "FeatureCollection", "features": alone})
     known = [shape for shape in shapes if shape is not None]
     if known:  # and where corners fall together, or turn the other way
         ring = known[0]
         odd = [ring, ring[::-1], ring[[0, 0, 1, 2]], ring[[0, 1, 0, 1]], np.zeros_like(ring) - 0.0, -ring * 1e-12]
         made = [{"type": "Feature", "geometry": shape_of(each, {}), "properties": {}} for each in odd]
-        many = feature_collection([{}] * len(odd), odd, [{}] * len(odd))
+        many = feature_collection([{}] * len(odd), odd, {})
         assert many == json.dumps({"type": "FeatureCollection", "features": made})
 
 

@@ -123,10 +123,11 @@ def _quick_start() -> None:
     """Settings of the process that a command runs in; they change what it costs, and no number.
 
     Threads of linear algebra spin while they wait, on vectors of 10,000 numbers already: half of the CPU time of plans.
-    Whoever has large matrices and free cores sets the variable. Modules load with fewer rounds of garbage collection.
+    Whoever has large matrices and free cores sets the variable. Most commands end before the first round of garbage
+    collection, which would look at all that modules hold and free next to nothing of it.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    gc.set_threshold(50_000, 10, 10)
+    gc.set_threshold(200_000, 10, 10)
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -72,7 +72,8 @@ def scales_of(space: Space) -> Scales:
     return Scales(levels, matrices, heavy.sparse.hstack(bumps, format="csr"), total / total.sum())
 
 
-def usable_bandwidths(space: Space) -> list[str]:
+@lru_cache(maxsize=16)
+def usable_bandwidths(space: Space) -> tuple[str, ...]:
     """The dyadic bandwidths for which the space has a density: very broad ones may have no centre near some items."""
     results = []
     for bandwidth in dyadic_bandwidths(space):
@@ -81,7 +82,7 @@ def usable_bandwidths(space: Space) -> list[str]:
         except ParameterError:
             continue
         results.append(bandwidth)
-    return results
+    return tuple(results)
 
 
 @lru_cache(maxsize=16)
@@ -304,11 +305,12 @@ def multiscale_density(
         raise ParameterError(
             f"shares is {shares!r}, but no bandwidths are given.",
             allowed="shares with bandwidths, one for each",
-            fix=f"bandwidths={usable_bandwidths(space)!r}",
+            fix=f"bandwidths={list(usable_bandwidths(space))!r}",
         )
     if shares is None:
         wanted = usable_bandwidths(space) if bandwidths is None else bandwidths
-        multiscale(space, bandwidths=wanted)  # refuses what is no list of bandwidths
+        if bandwidths is not None:
+            multiscale(space, bandwidths=bandwidths)  # refuses what is no list of bandwidths
         query = _chosen_query(space, best_shares(space, tuple(wanted), rate))
     else:
         query = multiscale(space, bandwidths=bandwidths or [], shares=shares)

@@ -7,6 +7,7 @@ metric: computed distances may be off by ``space.distance_error``, and floats ar
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -31,6 +32,7 @@ _NEAR_PAIRS = 4e7
 """Two million pairs of sparse rows are visited in about a second."""
 _MOST_OFFSETS = 2**20
 _BLOCK = 2**21
+_MOST_KNOWN = 2**18
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,7 @@ def by_near_pairs(
             return None
         visited, stretch = plan
         best = {p: _Best() for p in norms}
-        for x, y in _near(tree, points, _chord(space, points, visited)):
-            far = space.distance(x, y)
+        for x, y, far in _near_far(space, tree, points, visited):
             rows = (table.integers[x] - table.integers[y]).astype(np.float64)
             for p in norms:
                 best[p].see_pairs(space, row_norms(rows, p), far, x, y)
@@ -275,6 +276,29 @@ def _chord(space: Space, points: Floats, radius: float) -> float:
         angle = min(radius * space.diameter / EARTH_RADIUS_KM, math.pi)
         return 2.0 * math.sin(angle / 2.0) * (1.0 + 2.0**-30) + 2.0**-40
     return radius * space.diameter * (1.0 + 2.0**-30)
+
+
+_Pairs = tuple[Ids, Ids, Floats]
+_KNOWN: deque[tuple[Space, float, Floats, list[_Pairs]]] = deque(maxlen=4)
+"""The last pairs, where they are few: queries that weigh the same scales otherwise ask for them again."""
+
+
+def _near_far(space: Space, tree: Any, points: Floats, radius: float) -> Iterator[_Pairs]:
+    """Pairs of items within a distance, with their distances."""
+    for known, reach, places, pairs in list(_KNOWN):
+        if reach == radius and known == space and np.array_equal(places, points):
+            yield from pairs
+            return
+    found: list[_Pairs] = []
+    count = 0
+    for x, y in _near(tree, points, _chord(space, points, radius)):
+        pair = x, y, space.distance(x, y)
+        count += len(x)
+        if count <= _MOST_KNOWN:
+            found.append(pair)
+        yield pair
+    if count <= _MOST_KNOWN:
+        _KNOWN.append((space, radius, points, found))
 
 
 def _near(tree: Any, points: Floats, chord: float) -> Iterator[tuple[Ids, Ids]]:

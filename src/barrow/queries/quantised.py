@@ -201,11 +201,11 @@ def row_norms(rows: Any, p: float) -> Floats:
     if not isinstance(rows, np.ndarray):
         return _sparse_row_norms(rows, p)
     size: NDArray[np.float64] = np.abs(rows)
+    if p == 1.0:
+        return np.asarray(size.sum(axis=1))
     top = size.max(axis=1, initial=0.0)
     if p == math.inf:
         return np.asarray(top)
-    if p == 1.0:
-        return np.asarray(size.sum(axis=1))
     size /= np.where(top > 0.0, top, 1.0)[:, None]
     powers = size * size if p == 2.0 else size**p
     return np.asarray(top * powers.sum(axis=1) ** (1.0 / p))
@@ -213,11 +213,11 @@ def row_norms(rows: Any, p: float) -> Floats:
 
 def _sparse_row_norms(rows: Any, p: float) -> Floats:
     size = abs(rows)
+    if p == 1.0:
+        return np.asarray(size.sum(axis=1), dtype=np.float64).ravel()
     top = np.asarray(size.max(axis=1).toarray(), dtype=np.float64).ravel()
     if p == math.inf:
         return top
-    if p == 1.0:
-        return np.asarray(size.sum(axis=1), dtype=np.float64).ravel()
     scaled = size.tocsr(copy=True)
     scaled.data /= np.repeat(np.where(top > 0.0, top, 1.0), np.diff(scaled.indptr))
     scaled.data **= p

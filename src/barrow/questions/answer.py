@@ -220,10 +220,11 @@ def marginal_tables(space: Space, shares: Floats) -> dict[str, Rows]:
 
 def labelled(space: Space, columns: Mapping[str, Sequence[object]]) -> Rows:
     """One row for each item of ``space``: its label, its place if it has one, and the given columns."""
-    names, places = list(columns), item_places(space)
+    places = item_places(space)
+    names = ["item", *places[0], *columns]  # all places have the same columns
     rows = zip(*columns.values(), strict=True)
     return [
-        {"item": label, **place, **dict(zip(names, row, strict=True))}
+        dict(zip(names, (label, *place.values(), *row), strict=True))
         for label, place, row in zip(space.labels, places, rows, strict=True)
     ]
 

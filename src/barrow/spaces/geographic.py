@@ -176,6 +176,11 @@ class Earth(Space):
         lat, lon = self.points[item]
         return f"{lat:.6f},{lon:.6f}"
 
+    @property
+    def labels(self) -> Sequence[str]:
+        """Those of all items at once."""
+        return [f"{lat:.6f},{lon:.6f}" for lat, lon in self.points.tolist()]
+
     def _distance(self, a: Ids, b: Ids) -> Floats:
         lat, lon = self.points[:, 0], self.points[:, 1]
         return self._normalised(great_circle(lat[a], lon[a], lat[b], lon[b]))

@@ -11,25 +11,29 @@ from barrow.questions.answer import Rows
 from barrow.spaces.space import Floats
 
 _DIGITS = 9
-_PLACE = '"geometry": null'
 
 
-def feature_collection(rows: Rows, shapes: Sequence[Floats | None], properties: Sequence[Mapping[str, object]]) -> str:
+def feature_collection(rows: Rows, shapes: Sequence[Floats | None], properties: Mapping[str, Sequence[object]]) -> str:
     """The rows as features: the polygon of each, or its point.
 
     Args:
         rows: The rows, for the places of those that are points.
         shapes: The corners (latitude, longitude) of each row, or None.
-        properties: What is said of each.
+        properties: What is said of the rows, by its name: a number, a text or nothing for each of them.
 
-    >>> feature_collection([{"lat": 1.5, "lon": 2.0}], [None], [{"share": 0.5}])[42:]
+    >>> feature_collection([{"lat": 1.5, "lon": 2.0}], [None], {"share": [0.5]})[42:]
     '[{"type": "Feature", "geometry": {"type": "Point", "coordinates": [2.0, 1.5]}, "properties": {"share": 0.5}}]}'
     """
-    features = [{"type": "Feature", "geometry": None, "properties": each} for each in properties]
-    # A quotation mark within a text is escaped: what stands for a geometry stands nowhere else.
-    pieces = json.dumps({"type": "FeatureCollection", "features": features}).split(_PLACE)
-    places = [f'"geometry": {text}' for text in _geometries(rows, shapes)]
-    return "".join(text for both in zip(pieces, [*places, ""], strict=True) for text in both)
+    names = [json.dumps(name).replace("%", "%%") for name in properties]
+    told = ", ".join(f"{name}: %s" for name in names)
+    feature = f'{{"type": "Feature", "geometry": %s, "properties": {{{told}}}}}'
+    columns = zip(_geometries(rows, shapes), *map(_json_texts, properties.values()), strict=True)
+    return f'{{"type": "FeatureCollection", "features": [{", ".join([feature % row for row in columns])}]}}'
+
+
+def _json_texts(values: Sequence[object]) -> list[str]:
+    """Each number or text as JSON; within texts a new line is escaped, so that it parts them."""
+    return json.dumps(values, separators=("\n", ": "))[1:-1].split("\n") if values else []
 
 
 def _geometries(rows: Rows, shapes: Sequence[Floats | None]) -> list[str]:
@@ -46,11 +50,10 @@ def _geometries(rows: Rows, shapes: Sequence[Floats | None]) -> list[str]:
     plain = (np.abs(area) > 1e-9 * size) & ~(rounded == later).all(axis=2).any(axis=1)
     order = np.where((area > 0)[:, None, None], where, where[:, ::-1])
     texts = np.array([repr(number) for number in exact], dtype=object)
-    rings = texts[np.concatenate([order, order[:, :1]], axis=1)].tolist()
+    rings = texts[np.concatenate([order, order[:, :1]], axis=1)].reshape(len(shapes), -1).tolist()
+    polygon = f'{{"type": "Polygon", "coordinates": [[{", ".join(["[%s, %s]"] * (corners.shape[1] + 1))}]]}}'
     return [
-        f'{{"type": "Polygon", "coordinates": [[{", ".join([f"[{x}, {y}]" for x, y in ring])}]]}}'
-        if known
-        else json.dumps(shape_of(shape, row))
+        polygon % tuple(ring) if known else json.dumps(shape_of(shape, row))
         for ring, known, shape, row in zip(rings, plain.tolist(), shapes, rows, strict=True)
     ]
 

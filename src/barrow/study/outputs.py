@@ -263,8 +263,9 @@ def _geojson(rows: Rows, space: Space | None, ends: bool) -> bytes:
     hidden = ("lat", "lon", "output", "unit")
     shapes = [None] * len(rows) if space is None else row_polygons(rows, space)
     keys = [key for key in rows[0] if key not in hidden]  # all rows of a table have the same keys
-    shown = [names.get(key, key) for key in keys]
-    told = [dict(zip(shown, [row[key] for key in keys], strict=True)) | (ends_of(row) if ends else {}) for row in rows]
+    told = {names.get(key, key): [row[key] for row in rows] for key in keys}
+    both = [ends_of(row) for row in rows] if ends and "half_width_95" in rows[0] else [{}]
+    told |= {name: [each[name] for each in both] for name in both[0]}
     return feature_collection(rows, shapes, told).encode()
 
 
