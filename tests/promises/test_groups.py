@@ -43,6 +43,11 @@ def test_bad_groupings(name: str, sizes: dict[str, int]) -> None:
         Grouping(name, sizes=sizes)
 
 
+def test_sizes_are_never_learnt_and_it_says_why() -> None:
+    with pytest.raises(ParameterError, match="learnt from the data would reveal that somebody is in them"):
+        Grouping("region")
+
+
 def test_an_unknown_group_is_refused_with_the_nearest() -> None:
     with pytest.raises(ParameterError, match="Did you mean 'north'"):
         Grouping("region", sizes={"north": 2, "south": 3}).size("nort")

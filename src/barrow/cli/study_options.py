@@ -284,7 +284,8 @@ def _group(text: str) -> dict[str, Any]:
     pairs = [part.partition("=") for part in match[3].split(",")] if match else []
     if match is None or not all(label.strip() and size.strip().isdecimal() for label, _, size in pairs):
         raise ParameterError(
-            f"The group {text!r} cannot be read.",
+            f"The group {text!r} cannot be read. Groups and sizes learnt from the data would reveal that somebody is "
+            "in them.",
             allowed="a name, a colon, and the public number of people of every group",
             fix='--group "region: north=512, south=571"',
         )

@@ -62,7 +62,10 @@ class Grouping:
             self._check_hidden(bool(pairs))
         elif not pairs or len({label for label, _ in pairs}) < len(pairs):
             raise ParameterError(
-                f"The grouping {self.name!r} has no sizes, or a group twice.",
+                f"The grouping {self.name!r} has a group twice."
+                if pairs
+                else f"The grouping {self.name!r} has no sizes. Groups and sizes learnt from the data would reveal "
+                "that somebody is in them.",
                 allowed="the public number of people in every group; or, where the group is part of each record and "
                 "hidden, labels and distance",
                 fix='sizes = {north = 512, south = 571}, or labels = ["a", "b"] and distance = "20 km"',
