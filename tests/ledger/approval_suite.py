@@ -331,6 +331,33 @@ class ApprovalSuite:
         other.accept(signed(other, "ana", key=DEE))  # the same proposal, signed with the new key
         pay(other, "map", 1)
 
+    def test_who_leaves_and_comes_back_signs_again(self, ledger: Ledger) -> None:
+        recorded = {name: signed(ledger, name) for name in ("ana", "bo")}
+        kept = signed(ledger, "ana", plan="sha256:" + "6" * 64)  # signed before, and nowhere recorded
+        for approval in recorded.values():
+            ledger.accept(approval)
+        for name in ("ana", "bo"):
+            ledger.change_approvers(OTHERS, by=name, key=KEYS[name])
+        self.clock.set(2026, 11, 3)
+        ledger.change_approvers(QUORUM, by="dee", key=DEE)
+        for old in (recorded["ana"], kept, signed(ledger, "ana", signed="2026-11-03T00:00:00Z")):
+            with pytest.raises(NotApprovedError, match="'ana' left the approvers and came back on 2026-11-03"):
+                ledger.accept(old)
+            rows = [*self.store.rows(), forged_row(ledger, "approved", msgspec.to_builtins(old.wire), old.wire.expires)]
+            with pytest.raises(CorruptLedgerError, match="before its approver left and came back"):
+                LedgerState.read(rows)
+        assert ledger.accept(recorded["bo"]) is None  # who stayed need not sign again
+        with pytest.raises(NotApprovedError, match=r"approved by bo\."):
+            pay(ledger, "map", 1)
+        ledger.change_approvers(Quorum(QUORUM.approvers, 3), by="ana", key=KEYS["ana"])
+        ledger.change_approvers(Quorum(QUORUM.approvers, 3), by="bo", key=KEYS["bo"])
+        with pytest.raises(NotApprovedError, match="came back"):  # a later change forgets nothing
+            ledger.accept(recorded["ana"])
+        for name in ("ana", "cy"):
+            ledger.accept(signed(ledger, name, signed="2026-11-03T00:00:01Z"))
+        pay(ledger, "map", 1)
+        assert Ledger(self.again(self.store), clock=self.clock).consent == ledger.consent
+
     @pytest.mark.parametrize(("by", "key"), [("ana", STRANGER), ("ana", KEYS["bo"]), ("dee", DEE)])
     def test_nobody_else_changes_who_approves(self, ledger: Ledger, by: str, key: SigningKey) -> None:
         with pytest.raises(ParameterError, match="cannot sign with this key"):

@@ -69,6 +69,8 @@ class Consent:
         freeze: What stopped all releases, if they are stopped.
         lifting: Who has signed that they may go on.
         changing: Who has signed which other list of approvers.
+        left: Everybody who was an approver once and is none now.
+        back: When those came back who had left: what they signed until then counts no more.
     """
 
     ledger: str
@@ -80,6 +82,8 @@ class Consent:
     freeze: Freeze | None = None
     lifting: frozenset[str] = frozenset()
     changing: Mapping[Quorum, frozenset[str]] = field(default_factory=dict)
+    left: frozenset[Approver] = frozenset()
+    back: Mapping[Approver, str] = field(default_factory=dict)
 
     def after(self, record: _Told, before: str) -> Consent:
         """With one more record about approval; ``before`` is the hash before it."""
@@ -94,6 +98,8 @@ class Consent:
             good = False
         if not good or (approval.wire.proposal, approval.wire.by) in self.given:
             raise CorruptLedgerError.at(record.seq, "no approver of this ledger signed it, or it counts twice")
+        if self.came_back_after(approval):
+            raise CorruptLedgerError.at(record.seq, "it was signed before its approver left and came back")
         return replace(self, given={**self.given, (approval.wire.proposal, approval.wire.by): approval})
 
     def _frozen(self, record: _Told, before: str) -> Consent:
@@ -130,7 +136,13 @@ class Consent:
         if len(signed) + 1 < self.quorum.need:
             return replace(self, changing={**self.changing, new: signed | {by}})
         stay = {key: one for key, one in self.given.items() if new.holds(one.wire.by, one.public)}
-        return replace(self, quorum=new, since=record.hash, given=stay, changing={}, lifting=frozenset())
+        now, before_now = frozenset(new.approvers), frozenset(self.quorum.approvers)
+        kept = {approver: when for approver, when in self.back.items() if approver in now}
+        back = kept | dict.fromkeys(now & self.left, record.when)
+        left = (self.left | before_now) - now
+        return replace(
+            self, quorum=new, since=record.hash, given=stay, changing={}, lifting=frozenset(), left=left, back=back
+        )
 
     def _check(self, record: _Told, message: bytes) -> None:
         try:
@@ -142,6 +154,11 @@ class Consent:
             good = False
         if not good:
             raise CorruptLedgerError.at(record.seq, "no approver of this ledger signed it")
+
+    def came_back_after(self, approval: Approval) -> str | None:
+        """When its approver came back, if they had left since they signed it."""
+        returned = self.back.get(Approver(approval.wire.by, approval.public))
+        return returned if returned is not None and approval.wire.signed <= returned else None
 
     # What may be paid.
 

@@ -62,6 +62,13 @@ class GovernedLedger(Spender):
                 )
             if work.when > wire.expires:
                 _refuse(f"by {wire.by!r} expired on {wire.expires[:10]}", "barrow propose, and approve that")
+            returned = consent.came_back_after(approval)
+            if returned is not None:
+                _refuse(
+                    f"by {wire.by!r} was signed on {wire.signed[:10]}, before {wire.by!r} left the approvers and came "
+                    f"back on {returned[:10]}",
+                    "sign it again: barrow approve PROPOSAL --by NAME --key FILE",
+                )
             known = consent.given.get((wire.proposal, wire.by))
             if known is not None:
                 if known == approval:
@@ -95,7 +102,8 @@ class GovernedLedger(Spender):
     def change_approvers(self, quorum: Quorum, *, by: str, key: SigningKey | str | os.PathLike[str]) -> Record | None:
         """Sign that others approve from now on; they do when as many have signed that very list as a release needs.
 
-        None if this approver has signed it before. Approvals of those who go count no more, and a freeze stays.
+        None if this approver has signed it before. Approvals of those who go count no more, even if they come back,
+        and a freeze stays.
         """
         signing = _signing(key)
         with self._appending() as work:

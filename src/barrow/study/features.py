@@ -1,13 +1,16 @@
-"""Cells as GeoJSON: the rows of a release with a polygon or a point each."""
+"""Cells and flows as GeoJSON: the rows of a release with a polygon, a point or a line each."""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from barrow.questions.answer import Rows
+from barrow.questions.answer import Rows, TableRow, number
+from barrow.spaces import Space
+from barrow.spaces.shapes import cell_places
 from barrow.spaces.space import Floats
 
 _DIGITS = 9
@@ -71,6 +74,47 @@ def shape_of(corners: Floats | None, row: Mapping[str, object]) -> dict[str, obj
     area = sum(a[0] * b[1] - b[0] * a[1] for a, b in zip(points, [*points[1:], points[0]], strict=True))
     points = points if area > 0 else points[::-1]
     return {"type": "Polygon", "coordinates": [[*points, points[0]]]}
+
+
+def flow_lines(rows: Rows, space: Space) -> list[dict[str, object]] | None:
+    """A line from the begin to the end of each flow that stands out; None where rows are no flows between places.
+
+    Args:
+        rows: The rows of a histogram, all pairs of one public group after those of another.
+        space: The space of the records.
+
+    >>> from barrow.spaces import Product
+    >>> space = Product.trips(box=(40.7, -74.0, 40.9, -73.8), cell=20)
+    >>> lines = flow_lines([{"share": 0.5, "low_95": 0.4, "high_95": 0.6}] * space.items, space)
+    >>> len(lines), lines[1]["geometry"]
+    (4, {'type': 'LineString', 'coordinates': [[-73.9, 40.75], [-73.9, 40.85]]})
+    """
+    parts = [part for part, _ in space.geometry.parts]
+    if len(parts) != 2 or not rows or not space.size or len(rows) % space.size or "low_95" not in rows[0]:
+        return None
+    begin, end = (cell_places(part) for part in parts)
+    if begin is None or end is None:
+        return None
+    tails, heads = (
+        [[_rounded(lon), _rounded(lat)] for lat, lon in zip(at.lat.tolist(), at.lon.tolist(), strict=True)]
+        for at in (begin, end)
+    )
+    results: list[dict[str, object]] = []
+    for i, row in enumerate(rows):
+        if number(row, "share") > 0.0 and number(row, "low_95") > 0.0:
+            a, b = divmod(i % space.size, len(heads))
+            line = {"type": "LineString", "coordinates": [tails[a], heads[b]]}
+            results.append({"type": "Feature", "id": i, "properties": dict(row), "geometry": line})
+    return results
+
+
+def ends_of(row: Mapping[str, object]) -> TableRow:
+    """The ends of the interval of a share that is told with a half width."""
+    if "half_width_95" not in row:
+        return {}
+    value, width = number(row, "value"), number(row, "half_width_95")
+    low, high = math.nextafter(value - width, -math.inf), math.nextafter(value + width, math.inf)
+    return {"low_95": min(max(low, 0.0), 1.0), "high_95": max(min(high, 1.0), 0.0)}
 
 
 def _rounded(degrees: float) -> float:

@@ -15,7 +15,7 @@ from barrow.questions.statement import Statement
 from barrow.study.formats import CATALOGUES, format_files
 from barrow.study.geoparquet import FILE as CELLS
 from barrow.study.geoparquet import cells_content, cells_file
-from barrow.study.outputs import as_files, digest_of, read_tables
+from barrow.study.outputs import FLOWS, as_files, digest_of, read_tables
 from barrow.study.statement import space_of
 
 WORDS = ("statement.json", "statement.txt")
@@ -88,7 +88,7 @@ class ReleaseFolder:
         others = {name for name in self.named if name.endswith((".csv", ".geojson"))}
         try:
             tables, mapped = read_tables(parquets), "values.geojson" in others
-            again = as_files(tables, mapped=mapped)
+            again = as_files(tables, mapped=mapped, space=space_of(self.statement) if FLOWS in others else None)
             if mapped and again["values.geojson"] != self.files.get("values.geojson"):  # cells, not points
                 again = as_files(tables, mapped=True, space=space_of(self.statement))
             if mapped and again["values.geojson"] != self.files.get("values.geojson"):  # as it was first written

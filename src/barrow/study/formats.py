@@ -285,7 +285,8 @@ def _types(rows: Rows) -> dict[str, str]:
 def _title(statement: Statement, told: Publication) -> str:
     about = statement.answer.about
     reads = f", {about.reads}" if about is not None and about.reads else ""
-    return told.title or f"{statement.dataset or 'data'}: {statement.name}{reads}"
+    named = statement.title or f"{statement.dataset or 'data'}: {statement.name}"
+    return told.title or f"{named}{reads}"
 
 
 def _slug(statement: Statement) -> str:

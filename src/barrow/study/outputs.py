@@ -8,7 +8,6 @@ import glob
 import hashlib
 import io
 import json
-import math
 import os
 import shutil
 import stat
@@ -21,15 +20,17 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.ledger.store import fsync_folder
-from barrow.questions.answer import Rows, TableRow, number
+from barrow.questions.answer import Rows
 from barrow.questions.merging import POLYGON, REGIONS, as_geometry
 from barrow.questions.value_tables import places_of
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.shapes import cell_places
 from barrow.spaces.space import Floats
-from barrow.study.features import feature_collection
+from barrow.study.features import ends_of, feature_collection, flow_lines
 
+FLOWS = "flows.geojson"
+"""Flows between places that stand out, as lines."""
 _TRIES = 20
 _ROOM = "room"
 
@@ -180,12 +181,16 @@ def as_files(
 ) -> dict[str, bytes]:
     """The values as texts by name, which follow from the tables and the public space alone; points where it is None.
 
-    Without ``ends``, GeoJSON of densities is as it was first written: shares and half widths only.
+    Flows between places that stand out are lines, where the space is known. Without ``ends``, GeoJSON of densities is
+    as it was first written: shares and half widths only.
     """
     files = {f"{name}.csv": csv_text(rows).encode() for name, rows in tables.items()}
     shapes = tables.get(REGIONS, [])
     if shapes and POLYGON in shapes[0]:
         files[f"{REGIONS}.geojson"] = region_features(shapes)
+    lines = None if mapped or space is None else flow_lines(tables["values"], space.records_space)
+    if lines is not None:
+        files[FLOWS] = json.dumps({"type": "FeatureCollection", "features": lines}).encode()
     return files | ({"values.geojson": _geojson(tables["values"], space, ends)} if mapped else {})
 
 
@@ -267,15 +272,6 @@ def _geojson(rows: Rows, space: Space | None, ends: bool) -> bytes:
     both = [ends_of(row) for row in rows] if ends and "half_width_95" in rows[0] else [{}]
     told |= {name: [each[name] for each in both] for name in both[0]}
     return feature_collection(rows, shapes, told).encode()
-
-
-def ends_of(row: Mapping[str, object]) -> TableRow:
-    """The ends of the interval of a share that is told with a half width."""
-    if "half_width_95" not in row:
-        return {}
-    value, width = number(row, "value"), number(row, "half_width_95")
-    low, high = math.nextafter(value - width, -math.inf), math.nextafter(value + width, math.inf)
-    return {"low_95": min(max(low, 0.0), 1.0), "high_95": max(min(high, 1.0), 0.0)}
 
 
 def row_polygons(rows: Rows, space: Space) -> list[Floats | None]:

@@ -14,15 +14,13 @@ import numpy as np
 from barrow import study
 from barrow.display import Plotted, paragraphs_html, table_html
 from barrow.errors import ParameterError, optional_library
-from barrow.numerics.places import Places
 from barrow.questions import Answer
 from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Bounds, bounds_of, places_of
 from barrow.spaces import Space
-from barrow.spaces.shapes import cell_places
-from barrow.study.features import shape_of
-from barrow.study.outputs import columns_of, ends_of, read_tables, row_polygons
+from barrow.study.features import ends_of, flow_lines, shape_of
+from barrow.study.outputs import columns_of, read_tables, row_polygons
 from barrow.study.prose import statement_lines
 from barrow.study.statement import parse_statement, space_of
 
@@ -215,7 +213,7 @@ def features(rows: Rows, space: Space | None) -> dict[str, Any]:
 
     Flows between places are lines, one for each that stands out from the noise.
     """
-    lines = None if space is None else _lines(rows, space.records_space)
+    lines = None if space is None else flow_lines(rows, space.records_space)
     if lines is not None:
         return {"type": "FeatureCollection", "features": lines}
     if not rows or "lat" not in rows[0] or "lon" not in rows[0]:
@@ -239,22 +237,3 @@ def _around(rows: Rows) -> list[Any]:
     known = all(row["lat"] is not None for row in rows)
     corners = places_of(rows).corners if known else None
     return [None] * len(rows) if corners is None else list(corners)
-
-
-def _lines(rows: Rows, space: Space) -> list[dict[str, Any]] | None:
-    """A line from the begin to the end of each flow that stands out; None where rows are no flows between places."""
-    ends = [cell_places(part) for part, _ in space.geometry.parts]
-    if len(ends) != 2 or ends[0] is None or ends[1] is None or space.size != len(rows):
-        return None
-    begin: Places = ends[0]
-    end: Places = ends[1]
-    results = []
-    for i, row in enumerate(rows):
-        least = row.get("low_95", row.get("share"))
-        if not isinstance(least, float) or least <= 0.0:
-            continue
-        a, b = divmod(i, len(end))
-        points = [[float(begin.lon[a]), float(begin.lat[a])], [float(end.lon[b]), float(end.lat[b])]]
-        line = {"type": "LineString", "coordinates": points}
-        results.append({"type": "Feature", "id": i, "properties": dict(row), "geometry": line})
-    return results

@@ -26,6 +26,16 @@ def test_readings():
     assert r.describe(1, "Rome") == "Rome: may be 0, at most 10 %"
 
 
+def test_a_share_that_was_decoded_to_nothing_never_stands_out_as_zero():
+    """Its own interval may lie above 0 all the same; it is drawn, and told, as one that may be 0."""
+    r = Readings.of([0.5, 0.0, 1e-7], low=[0.4, 1e-4, 1e-8], high=[0.6, 0.005, 1e-6])
+    assert r.below.tolist() == [False, True, False]
+    assert r.describe(1, "Rome") == "Rome: may be 0, at most 0.5 %"
+    assert r.describe(2, "Oslo") == "Oslo: 0.00001 %, with 95 % certainty 1 × 10⁻⁶ % to 0.0001 %"
+    km = Readings.of([0.0], low=[-2.0], high=[-1.0], unit="km")
+    assert km.below.tolist() == [False]
+
+
 def test_class_edges():
     assert class_edges(Readings.of([0.001, 0.02, 0.3], low=[0, 0.01, 0.29], high=[0.01, 0.03, 0.31], noise=0.0049)) == [
         0.0049,

@@ -79,7 +79,9 @@ class Readings:
             # A share below 0 is noise; what has a unit may be truly below 0.
             return (self.value if self.unit == PERCENT else np.abs(self.value)) <= self.noise
         if self.low is not None and self.high is not None:
-            return (self.low <= 0) & ((self.high >= 0) | (self.unit == PERCENT))
+            reaches = (self.low <= 0) & ((self.high >= 0) | (self.unit == PERCENT))
+            # A share may be decoded to 0 below its own interval: it is drawn as one that may be 0, never as "0 %".
+            return reaches | ((self.value <= 0) & (self.unit == PERCENT))
         return np.zeros(len(self), dtype=bool)
 
     @property
