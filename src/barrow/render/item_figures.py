@@ -204,7 +204,7 @@ def _brief(space: Space) -> Sequence[str]:
     >>> _brief(Earth(box=(40.5, -74.3, 40.9, -73.7), cell=25))
     ['40.6,-74.2', '40.6,-74.0', '40.6,-73.8', '40.8,-74.2', '40.8,-74.0', '40.8,-73.8']
     """
-    places = cell_places(space) if isinstance(space, Earth) and space.items <= _FEW**2 else None
+    places = cell_places(space) if space.geometry.box is not None and space.items <= _FEW**2 else None
     if places is None:
         return captions(space)
     pairs = [tuple(map(float, label.split(","))) for label in space.labels]
