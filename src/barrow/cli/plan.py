@@ -151,13 +151,13 @@ def _show(study: work.Study, parts: work.ReleaseParts, quiet: bool, verbose: boo
         return
     if several:
         echo(f"── {name}")
-    shown = plan if parts.about.people_of is None else max(parts.plans.values(), key=lambda one: one.widest)
+    shown = plan if parts.about.people_of is None else max(parts.plans.values(), key=work.widest)
     echo(str(shown) if verbose else "\n".join(work.brief_lines(shown)))
     if problem := work.worst_alarm(plan):
         echo_alarm(f"Alarm     {problem}")
     if parts.about.people_of is not None:
         unit = PERCENT if plan.question.traits.in_percent else plan.error_unit
-        each = ", ".join(f"{label} {at_most(one.widest, unit)}" for label, one in parts.plans.items())
+        each = ", ".join(f"{label} {at_most(work.widest(one), unit)}" for label, one in parts.plans.items())
         by = f"by {parts.about.people_of.name}, each with the whole promise"
         echo(f"Groups    {by}; error: {each}. The least accurate one is shown above.")
     if study.data is not None and study.data.source is not None and study.data.source.consequence:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from barrow.ledger.published import FILE
     from barrow.promises import DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, cap, percent_up
     from barrow.questions import Question, declared_parts, to_question
+    from barrow.questions.estimates import widest
     from barrow.questions.plan_text import answer_json, brief_lines, warnings, worst_alarm
     from barrow.questions.question import is_resolved
     from barrow.questions.recalled import keep_choices
@@ -49,6 +50,7 @@ else:
             "barrow.ledger.published": "FILE",
             "barrow.promises": "DiscreteEmd Emd Model Promise UserLevel alarm cap percent_up",
             "barrow.questions": "Question declared_parts to_question",
+            "barrow.questions.estimates": "widest",
             "barrow.questions.plan_text": "answer_json brief_lines warnings worst_alarm",
             "barrow.questions.question": "is_resolved",
             "barrow.questions.recalled": "keep_choices",

@@ -117,11 +117,6 @@ class Answer(Displayed, ABC):
         return self.terms.space.unit
 
     @property
-    def widest(self) -> float:
-        """The error of the value that is off by most: of a total, which is off by more than the mean beside it."""
-        return self.error
-
-    @property
     def alpha(self) -> Fraction | None:
         """The alpha that the release has; None where it is user-level DP, the same for every change."""
         return self.guarantee.alpha

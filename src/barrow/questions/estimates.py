@@ -48,3 +48,9 @@ def errors_at(answer: Answer, times: Sequence[float], thorough: bool) -> dict[fl
 def estimate(answer: Answer) -> ErrorEstimate:
     """The error of an answer in parts; by the type of the answer."""
     return ErrorEstimate(answer.error)
+
+
+@singledispatch
+def widest(answer: Answer) -> float:
+    """The error of the value that is off by most: of a total, which is off by more than the mean beside it."""
+    return answer.error

@@ -13,6 +13,7 @@ from barrow.planning.terms import Terms
 from barrow.queries import Query, mean
 from barrow.questions.answer import Sample, Tables, number
 from barrow.questions.cache import cached_query
+from barrow.questions.estimates import widest
 from barrow.questions.linear import Linear, LinearAnswer, linear_lines
 from barrow.questions.plan_text import answer_lines
 from barrow.questions.question import VALUES, Traits
@@ -76,11 +77,6 @@ class TotalAnswer(LinearAnswer):
         """The half width of the total."""
         return self.terms.users * self.half_width * (1.0 + 1e-12)
 
-    @property
-    def widest(self) -> float:
-        """That of the total."""
-        return self.total_width
-
     def tables(self, sample: Sample) -> Tables:
         """The total, and the mean."""
         people, value, unit = self.terms.users, float(sample.values[0]), self.query.unit
@@ -114,6 +110,12 @@ def _(answer: TotalAnswer, sample: Sample) -> list[str]:
         f"± {at_most(number(row, 'half_width_95'), unit)} (95 %)"
         for row in answer.tables(sample)["values"]
     ]
+
+
+@widest.register(TotalAnswer)
+def _(answer: TotalAnswer) -> float:
+    """That of the total."""
+    return answer.total_width
 
 
 @answer_lines.register(TotalAnswer)

@@ -22,7 +22,7 @@ from barrow.questions import Answer, Question
 from barrow.questions.cache import Cache, query_ready
 from barrow.questions.comparing import comparison_of
 from barrow.questions.density import Density
-from barrow.questions.estimates import estimate
+from barrow.questions.estimates import estimate, widest
 from barrow.questions.histogram import Histogram
 from barrow.questions.linear import Linear, ratio_of
 from barrow.questions.plan_text import notes_of, plan_lines
@@ -211,7 +211,7 @@ class Design:
         largest = f"{space.diameter:,.0f} {space.unit}" if space.unit else "largest distance"
         about = "" if self.exact else "≈ "
         alone = plan.question.traits.per_value_error
-        error = f"± {at_most(plan.widest, unit)}" if alone else at_most(plan.error, unit)
+        error = f"± {at_most(widest(plan), unit)}" if alone else at_most(plan.error, unit)
         worst = guess(plan.worst_epsilon, float(plan.guarantee.definition.delta_at(1)))
         seen, guessed = self.pictured.standing_out, estimate(plan).guess
         if seen is not None:
