@@ -79,7 +79,7 @@ def map_figure(
         crop: Show the part where values stand out, where that is a part.
         width: In pixels.
         most_height: The greatest height of the map in pixels.
-        scale: The readings of all maps that share this one's classes of colour.
+        scale: The readings of all maps that share this one's classes of colour, and its part of the world.
         beside: Intervals, noise and unit, see :class:`Beside`; places not above the noise are hatched.
 
     >>> cells = Places.cells([40, 40], [-75, -74], [41, 41], [-74, -73])
@@ -91,7 +91,8 @@ def map_figure(
     _check_counts(readings, places, labels)
     shown = readings if regions is None else _together(readings, regions)
     whole = places.bounds() if box is None else checked_box(box)
-    view = _view(turned(places, MapProjection(whole, 1.0, 1.0)), ~shown.below, whole) if crop else whole
+    seen = _seen(shown, scale, regions)
+    view = _view(turned(places, MapProjection(whole, 1.0, 1.0)), seen, whole) if crop else whole
     projection = MapProjection(view, float(width), float(most_height))
     places = turned(places, projection)
     ground = bundled_ground(projection) if outline is None else own_ground(outline, projection)
@@ -155,6 +156,15 @@ def _stacked(
         "".join(marks),
         "".join(key for _, key, _ in layers),
     ]
+
+
+def _seen(shown: Readings, scale: Readings | None, regions: Regions | None) -> npt.NDArray[np.bool_]:
+    """The places that stand out, in any of the maps that share a scale; all where only single maps know theirs."""
+    if scale is None:
+        return ~shown.below
+    if regions is not None or len(scale) % len(shown):
+        return np.ones(len(shown), dtype=np.bool_)
+    return (~scale.below).reshape(-1, len(shown)).any(axis=0)
 
 
 def _view(places: Places, seen: npt.NDArray[np.bool_], whole: Box) -> Box:
