@@ -10,8 +10,9 @@ from barrow.local import Report, Server, Survey, mix
 from barrow.local.report import message_of
 from barrow.mechanisms.user_level import local_subsets
 from barrow.noise.source import SeededSource
+from barrow.questions.collecting import for_people
 from barrow.render.report import collected_report, report_html
-from barrow.spaces import Clustered, Discrete
+from barrow.spaces import Clustered, Discrete, Line
 from barrow.study import Study
 from barrow.study.prose import explain
 
@@ -74,3 +75,12 @@ def test_deviations_of_sets_are_those_that_are_seen(space, levels):
     said = built.deviations(pool / pool.sum())
     assert np.abs(seen / said - 1.0).max() < 6 * 0.036
     assert abs(np.mean(seen / said) - 1.0) < 0.05
+
+
+def test_fewer_reports_than_planned_have_the_wider_interval_everywhere():
+    """The page's sentence, the statement and the values say the same: 3 of 40 people reported."""
+    study = Study(Line(0, 100, step=5, unit="years"), alpha=400, users=40, model="local", questions=["mean"])
+    plan = study.plan("mean")
+    fewer = for_people(plan, 3)
+    assert fewer.half_width == plan.noise.mean_half_width(3) + plan.moved > plan.half_width
+    assert for_people(plan, 40).half_width == plan.half_width

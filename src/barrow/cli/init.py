@@ -21,6 +21,7 @@ from barrow.cli.study_options import (
     data_options,
     publication_options,
     question_options,
+    read_off_lines,
     selected_questions,
     study_of_flags,
     time_options,
@@ -112,6 +113,7 @@ def init(
     if releases > 1:
         sums = "the root of the sum of squares" if study.composition == "quadrature" else "a sum"
         lines.append(f"Each of {releases:,} releases has its share of every promise; together they cost {sums}.")
+    lines += read_off_lines(study)
     release = next_step(study, file)
     then = f"barrow propose, then {release} when it is approved" if state.governed else release
     plan = "barrow plan" if file == DEFAULT else f"barrow plan {shlex.quote(file)}"

@@ -181,6 +181,16 @@ def selected_questions(study: work.Study, names: tuple[str, ...] = ()) -> list[w
     return questions
 
 
+def read_off_lines(study: work.Study) -> list[str]:
+    """Which questions have no release of their own, because another one's answers them."""
+    hosts = [(asked.label, study.question(asked.label).label) for asked in study.requests]
+    return [
+        f"The question {asked!r} is answered from the noise of {host!r}, in its folder (quantiles.csv)."
+        for asked, host in hosts
+        if asked != host
+    ]
+
+
 def make_study(file: str | None, **flags: Any) -> work.Study:
     """The study of a file, with what the flags say in place of what it says."""
     if file is None and Path(DEFAULT).is_file() and flags.get("space") is None:

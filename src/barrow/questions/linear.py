@@ -490,8 +490,10 @@ def _(answer: LinearAnswer, collector: ReportSums) -> Collected:
 
 @for_people.register(LinearAnswer)
 def _(answer: LinearAnswer, users: int) -> LinearAnswer:
-    """The same noise; that of aggregators is on the sum, so that the mean of fewer people has more of it."""
+    """The same noise; the mean of fewer people has more of it, on each report as on the sum that aggregators know."""
     terms = answer.terms.for_people(users)
+    if terms.model is Model.LOCAL:
+        return replace(answer, terms=terms, chosen=replace(answer.chosen, error=answer.noise.mean_half_width(users)))
     if terms.model is not Model.AGGREGATED:
         return replace(answer, terms=terms)
     return replace(answer, terms=terms, chosen=planning.errors_within(answer.query, terms)[0])

@@ -21,6 +21,7 @@ from barrow.render.figures.cities import place_name, place_names
 from barrow.render.figures.outline import bundled_ground, own_ground, relative_path
 from barrow.render.figures.places import disc_radius, shapes_of
 from barrow.render.figures.projection import MapProjection
+from barrow.render.figures.readings import Readings
 from tests.render.figures.gallery import pictures
 from tests.render.figures.test_figures import checked
 
@@ -315,3 +316,16 @@ def test_a_map_is_cropped_to_what_stands_out_and_only_the_space_is_hatched():
 def coloured(figure):
     """The pixels of what stands out."""
     return area(re.search(r'<path d="([^"]*)" class="cell q', figure.svg)[1])
+
+
+def test_maps_that_share_a_scale_show_one_part_of_the_world():
+    """Here one cell stands out, there another far away: both maps show both."""
+    lat, lon = np.repeat(np.arange(10.0), 10), np.tile(np.arange(10.0), 10)
+    cells = Places.cells(lat, lon, lat + 1, lon + 1)
+    first, second = np.zeros(100), np.zeros(100)
+    first[44], second[55] = 0.9, 0.9
+    both = Readings.together([Readings.of(values, noise=0.1) for values in (first, second)])
+    alone = [fig.map_figure(cells, values, noise=0.1).data.box for values in (first, second)]
+    shared = [fig.map_figure(cells, values, noise=0.1, scale=both).data.box for values in (first, second)]
+    assert alone[0] != alone[1]
+    assert shared[0] == shared[1]

@@ -164,7 +164,8 @@ def _seen(shown: Readings, scale: Readings | None, regions: Regions | None) -> n
         return ~shown.below
     if regions is not None or len(scale) % len(shown):
         return np.ones(len(shown), dtype=np.bool_)
-    return (~scale.below).reshape(-1, len(shown)).any(axis=0)
+    result: npt.NDArray[np.bool_] = np.any((~scale.below).reshape(-1, len(shown)), axis=0)
+    return result
 
 
 def _view(places: Places, seen: npt.NDArray[np.bool_], whole: Box) -> Box:

@@ -80,7 +80,9 @@ def own_ground(outline: Outline, projection: MapProjection) -> Ground:
     filled = [piece for ring in polygons for piece in _filled(_continuous(ring), projection.box)]
     samples = [piece for line in lines for piece in _visible_parts(line, projection.box)]
     land = _paths(filled, projection, close=True)
-    return Ground(land, _paths(samples, projection, close=False), "", sea=False)  # what lies outside districts is no water
+    return Ground(
+        land, _paths(samples, projection, close=False), "", sea=False
+    )  # what lies outside districts is no water
 
 
 def _bad(problem: str) -> ParameterError:
