@@ -18,7 +18,7 @@ import numpy as np
 from barrow.errors import ParameterError, one_of, optional_library
 from barrow.noise import RandomSource, system_source
 from barrow.numerics import whole
-from barrow.numerics.exact import near
+from barrow.numerics.exact import at_most, near
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space, with_no_records
 from barrow.spaces.inverse import Column, records_of
@@ -201,17 +201,17 @@ def _text(release: Release, rows: int, distance: float, space: Space) -> str:
     statement, own = release.statement, release.statement.error
     unit, scale = (f" {space.unit}", 1.0) if space.unit else (" of the largest distance", 1.0 / space.diameter)
     off = "" if own is None else f", which itself is off by about {near(own * scale)}{unit}"
-    total = "" if own is None else f", {near((own + distance) * scale)}{unit} together"
+    total = "" if own is None else f", {at_most((own + distance) * scale)}{unit} together"
     return "\n".join(
         [
             f"{rows:,} synthetic records of {statement.dataset or 'a data set'}, drawn from the release "
             f"{statement.name!r}.",
             "The records belong to nobody: they are independent draws from published values. Drawing them costs no "
             "privacy, however many are drawn; the statement of the release is the statement of privacy.",
-            f"As a histogram they are {near(distance * scale)}{unit} from the release{off} (earth mover's distance). "
-            f"The average of any function that changes by at most L per {space.unit or 'largest distance'} is "
+            f"As a histogram they are {at_most(distance * scale)}{unit} from the release{off} (earth mover's distance)."
+            f" The average of any function that changes by at most L per {space.unit or 'largest distance'} is "
             f"therefore off by about L times both distances{total}, or less.",
-            "What is lost: which records belong to one person, how many records a person has, and anything else that "
-            "was not released. The number of rows says nothing about the number of people.",
+            "What is lost: which records belong to one person, which nobody can tell, how many records a person has, "
+            "and anything else that was not released. The number of rows says nothing about the number of people.",
         ]
     )
