@@ -188,8 +188,8 @@ def as_files(
     shapes = tables.get(REGIONS, [])
     if shapes and POLYGON in shapes[0]:
         files[f"{REGIONS}.geojson"] = region_features(shapes)
-    lines = None if mapped or space is None else flow_lines(tables["values"], space.records_space)
-    if lines is not None:
+    pairs = None if mapped or space is None else space.records_space
+    if pairs is not None and pairs.geometry.parts and (lines := flow_lines(tables["values"], pairs)) is not None:
         files[FLOWS] = json.dumps({"type": "FeatureCollection", "features": lines}).encode()
     return files | ({"values.geojson": _geojson(tables["values"], space, ends)} if mapped else {})
 
