@@ -16,7 +16,7 @@ from barrow.display import Displayed
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.noise import Center
-from barrow.numerics.exact import with_interval
+from barrow.numerics.exact import near, with_interval
 from barrow.planning.terms import Terms
 from barrow.promises import Event, Guarantee
 from barrow.questions.question import Question
@@ -186,6 +186,18 @@ def value_words(row: TableRow, unit: str, column: str = "value", period: float =
     """
     value, high = (None if row[name] is None else number(row, name) for name in (column, "high_95"))
     return with_interval(value, number(row, "low_95"), high, unit, period)
+
+
+def largest_shares(rows: Rows, most: int = 8) -> list[str]:
+    """The largest shares of a table with their intervals, in words.
+
+    >>> largest_shares([{"item": "a", "share": 0.25, "low_95": 0.2, "high_95": 0.3}])
+    ['a: 25 %, from 20 % to 30 % (95 %)']
+    """
+    ordered = sorted(rows, key=lambda row: -number(row, "share"))
+    told = [value_words(row, "%", "share") if "low_95" in row else near(number(row, "share"), "%") for row in ordered]
+    lines = [f"{row['item']}: {words}" for row, words in zip(ordered[:most], told, strict=False)]
+    return lines if len(rows) <= most else [*lines, f"These are the {most} largest of {len(rows):,} shares."]
 
 
 def share_row(share: float, width: float) -> TableRow:

@@ -24,7 +24,7 @@ from barrow.planning.references import most_error
 from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model
-from barrow.questions.answer import Answer, Sample, Tables, labelled, number
+from barrow.questions.answer import Answer, Sample, Tables, labelled, largest_shares, number
 from barrow.questions.collecting import Collected, ReportSums, collected, counted_of, for_people
 from barrow.questions.item_words import how_many, items_counted, reports_sentence
 from barrow.questions.items import (
@@ -265,10 +265,8 @@ def _(answer: FrequencyAnswer, collector: ReportSums) -> Collected:
         "warning": built.warning,
         "error_after": None if own is None else own.to_json(),
     }
-    lines = [
-        f"{label}: {share:.6g}" + (f" (unbiased {raw:.6g})" if whole else "")
-        for label, share, raw in zip(labels, decoded.tolist(), estimate.tolist(), strict=True)
-    ]
+    tables = for_people(answer, counts.n).tables(Sample(counts.counts))
+    lines = largest_shares(tables["values"])
     if own is not None:
         about = near(own.about, space.unit, digits=1)
         lines.append(f"On average, items appear about {about} from where they were.")
@@ -278,7 +276,6 @@ def _(answer: FrequencyAnswer, collector: ReportSums) -> Collected:
     )
     lines += [f"Warning: {built.warning}"] if built.warning else []
     lines.append(counted_line(counts))
-    tables = for_people(answer, counts.n).tables(Sample(counts.counts))
     return Collected(counts.n, tables, lines, told, answer.guarantee_for(counts.n), own=own)
 
 

@@ -39,6 +39,7 @@ from barrow.questions.answer import (
     TableRow,
     Tables,
     center_of,
+    largest_shares,
     marginal_tables,
     placed,
 )
@@ -333,8 +334,9 @@ def _(answer: HistogramAnswer, collector: ReportSums) -> Collected:
     sample = here.decoded(np.array(sums.means(grid)))
     histogram = dict(zip(space.labels, here.shares(sample).tolist(), strict=True))
     own = after.own_error(here.target, here.mechanism, here.shares(sample), here.error)
+    tables = here.tables(sample)
     lines = [
-        *(f"{label}: {share:.6g}" for label, share in histogram.items()),
+        *largest_shares(tables["values"]),
         f"From {sums.n:,} reports; these shares were decoded from the means of noisy values.",
         f"On average, items appear about {near(own.about, space.unit, digits=1)} from where they were.",
     ]
@@ -348,7 +350,7 @@ def _(answer: HistogramAnswer, collector: ReportSums) -> Collected:
         "histogram": histogram,
     }
     known = released_shares(answer, np.asarray(sample.values, dtype=np.float64), sums.n)
-    return Collected(sums.n, here.tables(sample), lines, told, answer.guarantee, shares=known, own=own)
+    return Collected(sums.n, tables, lines, told, answer.guarantee, shares=known, own=own)
 
 
 @estimate.register(HistogramAnswer)
