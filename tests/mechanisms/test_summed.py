@@ -11,18 +11,19 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize, sparse
 from tests.thorough import often
 
 from barrow.audit.pairs import small_users
-from barrow.audit.summed import SETTINGS, chance
+from barrow.audit.summed import SETTINGS, chance, on_grid
 from barrow.errors import ParameterError
-from barrow.mechanisms import UserCounts
+from barrow.mechanisms import UserCounts, summed
 from barrow.mechanisms.histograms import histogram_noise, tree_histogram
-from barrow.mechanisms.summed import rate_for, sum_form, summed_noise
+from barrow.mechanisms.summed import FALSE_REPORT, rate_for, sum_form, summed_noise
 from barrow.noise.counts.shares import noise_shares
 from barrow.noise.source import SeededSource
 from barrow.promises import Aggregation, SecureSum
-from barrow.queries import mean, tree_edges
+from barrow.queries import Quantised, mean, tree_edges
 from barrow.spaces import Clustered, Discrete, Line, Tree
 from barrow.transport import emd
 
@@ -57,7 +58,7 @@ def test_a_tree_keeps_alpha():
     """2,550 ordered pairs of 51 different people of one to four items; distances by the solver of a programme."""
     space = Clustered.grid(2, 2, r=0.25)
     query = tree_edges(space)
-    noise = summed_noise(query, 2, users=3)
+    noise = on_grid(summed_noise(query, 2, users=3), Fraction(1, 2))
     shares = {tuple(np.bincount(u, minlength=4) / len(u)): u for u in small_users(4, (1, 2, 3, 4))}
     masses, users = [np.array(mass) for mass in shares], list(shares.values())
     assert len(users) * (len(users) - 1) == 2550
@@ -237,6 +238,74 @@ def test_honest_aggregators_who_count_different_people_show_nothing():
         assert alike == (pair[0] != pair[1] or 0 not in pair[0])  # in the same set a sum without noise shows an answer
 
 
+def most_that_passes(form):
+    """The largest sum of a report that satisfies every range and every sum, by an integer programme."""
+    rows = np.array([[j in group.members for j in range(len(form.most))] for group in form.groups], dtype=float)
+    ends = [group.floor for group in form.groups], [group.floor + group.span for group in form.groups]
+    limits = [optimize.LinearConstraint(rows, *ends)] if form.groups else []
+    found = optimize.milp(
+        -np.ones(len(form.most)),
+        integrality=1,
+        bounds=optimize.Bounds(0, form.most),
+        constraints=limits,
+    )
+    return round(-found.fun)
+
+
+TWO_LEVELS = Clustered.grid(20, 50, r=0.01)
+MANY_POINTS = Line(0, 1, points=[i / 400 for i in range(401)])
+
+
+@pytest.mark.parametrize(
+    ("space", "alpha", "people", "before"),
+    [
+        (TWO_LEVELS, 25, 10_000, 1.636),
+        (TWO_LEVELS, 5, 1000, 13.74),
+        (Clustered.grid(10, 10, r=0.05), 25, 10_000, None),
+        (Discrete([str(i) for i in range(300)]), 1, 50, 75.75),
+        (MANY_POINTS, 25, 20, 2.0),
+    ],
+    ids=["20x50", "20x50 few", "10x10", "discrete", "line"],
+)
+def test_a_false_report_adds_at_most_so_much_more_than_an_honest_one(space, alpha, people, before):
+    """By an integer programme over everything that passes; on the grid for accuracy alone it could be more."""
+    query = tree_edges(space)
+    noise = summed_noise(query, alpha, users=people)
+    honest = max(sum(map(int, row)) for row in query.table.integers.toarray()) * query.table.step
+    for grid, most in ((noise, float(FALSE_REPORT)), (on_grid(noise, rate_for(people)), before)):
+        form = sum_form(query.table, grid.step)
+        assert most_that_passes(form) == form.largest
+        damage = float(form.largest * form.step / honest)
+        if grid is noise:
+            assert damage <= 1.6
+        elif most is not None:
+            assert damage == pytest.approx(most, rel=1e-3)
+    assert noise.rate.numerator == 1
+    assert (noise.rate == rate_for(people)) == (before is None)
+    assert noise.rate <= rate_for(people)  # errors are never larger than with the other grid
+    assert noise.step * alpha / noise.rate == pytest.approx(query.constants(["1"])[0].lipschitz_upper, rel=1e-12)
+
+
+def test_grids_are_not_finer_where_that_would_not_help_or_answers_would_be_too_long():
+    large = tree_edges(Clustered.grid(100, 200, r=0.01))
+    assert summed_noise(large, 25, users=10_000).rate == rate_for(10_000)
+    small_alpha = tree_edges(TWO_LEVELS)
+    for parties, finer in ((Aggregation(2), True), (Aggregation(3), False), (Aggregation(3, 2), True)):
+        rate = summed_noise(small_alpha, "1/100", users=10_000, parties=parties).rate  # urns of three take too long
+        assert (rate < rate_for(10_000)) == finer
+    uneven = tree_edges(Tree([("a", "left", 1), ("b", "left", 1), ("left", "root", 2), ("c", "root", 3)]))
+    assert summed_noise(uneven, 1, users=3).rate == rate_for(3)  # lies fill the ranges, which have no common sum
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_sums_over_long_rows_are_exact(kind):
+    """9,000 numbers of 2^50 steps are more than 2^63."""
+    rows = np.zeros((2, 9000), dtype=np.int64)
+    rows[1] = 2**50 - np.arange(9000)
+    shape = summed._shape(Quantised(kind(rows), Fraction(1), 0.0))
+    assert shape.honest == sum(2**50 - j for j in range(9000)) > 2**63
+
+
 def test_grids_are_powers_of_two_and_stay_with_what_was_planned():
     assert [rate_for(n) for n in (1, 4, 100, 10_000, 10**6)] == [Fraction(1, k) for k in (2, 4, 16, 128, 1024)]
     query = tree_edges(Clustered.grid(2, 2, r=0.25))
@@ -244,6 +313,10 @@ def test_grids_are_powers_of_two_and_stay_with_what_was_planned():
     fewer = summed_noise(query, 25, users=3000, parties=Aggregation(planned=10_000))
     assert (fewer.step, fewer.ratio) == (planned.step, planned.ratio)
     assert fewer.half_width > 2.9 * planned.half_width
+    large = tree_edges(TWO_LEVELS)
+    planned = summed_noise(large, 25, users=10_000)
+    assert planned.rate < rate_for(10_000)
+    assert summed_noise(large, 25, users=3000, parties=Aggregation(planned=10_000)).rate == planned.rate
 
 
 def test_the_event_is_pure_and_says_who_was_trusted():

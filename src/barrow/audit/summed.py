@@ -32,14 +32,17 @@ _UNLIKELY = 1e-6
 _PARTS = 60
 SETTINGS = ((2, 1), (Fraction(1, 2), 4), (8, 25), (3, 9))
 """Alpha and the number of people that the grid is made for: grids of 4, 2, 64 and 12 steps."""
+_COARSE = Fraction(1, 2)
+"""A grid on which leaves have half a step: what rounding costs is seen best."""
 
 
 def audit_sums() -> list[Finding]:
-    """One edge with every share of a person's items in sixtieths, in four settings; a tree, and a line's mean."""
+    """One edge with every share of a person's items in sixtieths, in four settings; a tree and a line's mean."""
     edge = Line(0, 1, points=[0, 1])
     results = [_edge(edge, Fraction(alpha), people) for alpha, people in SETTINGS]
     clusters, line = Clustered.grid(2, 2, r=0.25), Line(0, 4, step=1, cells=True)
     results.append(_small("secure sums, tree", clusters, tree_edges(clusters)))
+    results.append(_small("secure sums, tree on a coarse grid", clusters, tree_edges(clusters), _COARSE))
     results.append(_small("secure sums, mean", line, mean(line)))
     return [*results, audit_samples(3, 4, Fraction(2)), audit_samples(5, 2, Fraction(4))]
 
@@ -85,10 +88,16 @@ def _edge(space: Space, alpha: Fraction, people: int) -> Finding:
     return tally.finding()
 
 
-def _small(name: str, space: Space, query: Query) -> Finding:
+def on_grid(noise: SummedNoise, rate: Fraction) -> SummedNoise:
+    """The same noise on another grid: every grid keeps the promise."""
+    return replace(noise, rate=rate, step=noise.step * rate / noise.rate)
+
+
+def _small(name: str, space: Space, query: Query, rate: Fraction | None = None) -> Finding:
     """Every ordered pair of people of one to four items; their distances by assignments."""
     users = small_users(space.items, (1, 2, 3, 4))
     noise = summed_noise(query, 2, users=3)
+    noise = noise if rate is None else on_grid(noise, rate)
     tally, promised = Tally(name, "aggregated"), price(noise.event)
     apart, answers = known_distances(space, tuple(users)), _answers(noise, query, users, space)
     for i, j in combinations(range(len(users)), 2):

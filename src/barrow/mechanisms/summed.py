@@ -28,7 +28,15 @@ from barrow.spaces.space import Floats
 
 _FINE = 0.7
 """a = alpha h/ell is the power of two nearest to this over the root of the number of people: rounding then adds at most
-6 % to the variance of a curator's noise, and usually 4 %."""
+6 % to the variance of a curator's noise, and usually 4 %. It is less where one report could otherwise do more than it
+should."""
+FALSE_REPORT = Fraction(8, 5)
+"""A false report that passes may add this many times as much to all numbers as an honest person can."""
+_HALF = 25
+_MOST_BITS = 120_000
+"""No grid is made finer for that where an answer would take more bits: a leader takes a megabyte in one body."""
+_LEAST, _LEAST_BY_URN = Fraction(1, 2**40), Fraction(1, 2**16)
+"""Of a, where it is made finer: where two or more must be honest, an urn takes a step for each of some 1/a balls."""
 SUMS_WORDS = "answers rounded at random, added up in shares with each aggregator's noise"
 MOST_LEVELS = 2**40
 """More steps than this are not needed to answer anything: an answer's numbers, and their sums, stay far below 2^62."""
@@ -70,6 +78,14 @@ class SumForm:
         """How many bits the numbers of an answer take."""
         return sum(most.bit_length() for most in self.most)
 
+    @property
+    def largest(self) -> int:
+        """The most that the numbers of one report may add up to: groups do not overlap."""
+        grouped = {j for group in self.groups for j in group.members}
+        free = sum(most for j, most in enumerate(self.most) if j not in grouped)
+        tops = (min(g.floor + g.span, sum(self.most[j] for j in g.members)) for g in self.groups)
+        return free + sum(tops)
+
     def encode(self, values: Sequence[Fraction], *, source: RandomSource | None = None) -> list[int]:
         """One person's exact answer as the whole numbers that are shared: rounded at random, once."""
         rounded = rounded_at_random([value / self.step for value in values], source=source)
@@ -90,22 +106,41 @@ def sum_form(table: Quantised, step: Fraction) -> SumForm:
     >>> from barrow.queries import tree_edges
     >>> from barrow.spaces import Clustered
     >>> form = sum_form(tree_edges(Clustered.grid(2, 2, r=0.25)).table, Fraction(1, 10))
-    >>> form.most, [(group.members, group.floor, group.span) for group in form.groups]
-    ((4, 4, 2, 2, 2, 2), [((2, 3, 4, 5), 0, 5), ((0, 1), 2, 3)])
+    >>> form.most, [(group.members, group.floor, group.span) for group in form.groups], form.largest
+    ((4, 4, 2, 2, 2, 2), [((2, 3, 4, 5), 0, 5), ((0, 1), 2, 3)], 10)
     """
-    rows = table.integers.tocsc() if table.sparse else np.asarray(table.integers)
-    lows = _ends(rows.min(axis=0), table.sparse)
-    highs = _ends(rows.max(axis=0), table.sparse)
-    unit = table.step / step
-    offsets = tuple(math.floor(low * unit) for low in lows)
-    most = tuple(max(1, math.ceil(high * unit) - offset) for high, offset in zip(highs, offsets, strict=True))
-    if max(most) > MOST_LEVELS:
+    form = _form(_shape(table), step)
+    if max(form.most) > MOST_LEVELS:
         raise ParameterError(
-            f"An answer would have {max(most):,} steps.",
+            f"An answer would have {max(form.most):,} steps.",
             allowed=f"at most 2^{MOST_LEVELS.bit_length() - 1}",
             fix="a smaller alpha, looser promises, or fewer people",
         )
-    return SumForm(step, offsets, most, tuple(_groups(rows, lows, highs, unit, offsets)))
+    return form
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What of a table the form of answers follows from, in its steps.
+
+    Attributes:
+        step: The table's step.
+        lows: The least value of each output.
+        highs: The largest.
+        wholes: Outputs that are parts of one whole, and how many steps the whole has.
+        honest: The most that one item adds to all outputs together, above their least values.
+    """
+
+    step: Fraction
+    lows: list[int]
+    highs: list[int]
+    wholes: list[tuple[tuple[int, ...], int]]
+    honest: int
+
+
+def _shape(table: Quantised) -> _Shape:
+    lows, highs = (_ends(ends, table.sparse) for ends in (table.integers.min(axis=0), table.integers.max(axis=0)))
+    return _Shape(table.step, lows, highs, _wholes(table, lows, highs), max(_row_sums(table)) - sum(lows))
 
 
 def _ends(values: object, sparse: bool) -> list[int]:
@@ -113,24 +148,42 @@ def _ends(values: object, sparse: bool) -> list[int]:
     return [int(value) for value in np.ravel(array)]
 
 
-def _groups(
-    rows: object, lows: list[int], highs: list[int], unit: Fraction, offsets: tuple[int, ...]
-) -> list[SumGroup]:
+def _row_sums(table: Quantised) -> list[int]:
+    """What all outputs of each item add up to: in two halves, since a long row may have more than 2^63."""
+    rows, sums = table.integers, []
+    data = rows.data if table.sparse else rows
+    for half in (data >> _HALF, data & (2**_HALF - 1)):
+        part = type(rows)((half, rows.indices, rows.indptr), shape=rows.shape) if table.sparse else half
+        sums.append(_ends(part.sum(axis=1), False))
+    return [(upper << _HALF) + lower for upper, lower in zip(*sums, strict=True)]
+
+
+def _wholes(table: Quantised, lows: list[int], highs: list[int]) -> list[tuple[tuple[int, ...], int]]:
     """For each value that two or more outputs share, those outputs, if every item has the same number of them."""
+    columns = table.integers.tocsc() if table.sparse else table.integers
+    alike: dict[int, list[int]] = {}
+    for j, (low, high) in enumerate(zip(lows, highs, strict=True)):
+        if low == 0 and high > 0:
+            alike.setdefault(high, []).append(j)
     results = []
-    for value in sorted(set(highs)):
-        members = [j for j, (low, high) in enumerate(zip(lows, highs, strict=True)) if (low, high) == (0, value)]
-        if value <= 0 or len(members) < 2:
-            continue
-        part = rows[:, members]  # type: ignore[index]
-        sums = np.ravel(np.asarray(part.sum(axis=1)))
-        if (sums != sums[0]).any():
-            continue
-        whole, count = int(sums[0]) * unit, len(members)
-        floor, top = math.floor(whole - count) + 1, math.ceil(whole + count) - 1
-        floor = max(0, floor)
-        results.append(SumGroup(tuple(members), floor, top - floor))
+    for value in sorted(value for value, members in alike.items() if len(members) > 1):
+        members = alike[value]
+        sums = np.ravel(np.asarray(columns[:, members].sum(axis=1)))
+        if (sums == sums[0]).all():
+            results.append((tuple(members), int(sums[0])))
     return results
+
+
+def _form(shape: _Shape, step: Fraction) -> SumForm:
+    unit = shape.step / step
+    offsets = tuple(math.floor(low * unit) for low in shape.lows)
+    most = tuple(max(1, math.ceil(high * unit) - offset) for high, offset in zip(shape.highs, offsets, strict=True))
+    groups = []
+    for members, whole in shape.wholes:
+        floor = max(0, math.floor(whole * unit - len(members)) + 1)
+        top = math.ceil(whole * unit + len(members)) - 1
+        groups.append(SumGroup(members, floor, top - floor))
+    return SumForm(step, offsets, most, tuple(groups))
 
 
 @dataclass(frozen=True)
@@ -143,7 +196,7 @@ class SummedNoise(AdditiveNoise):
     intervals are not too narrow.
 
     Attributes:
-        rate: a = alpha h/ell, a power of two.
+        rate: a = alpha h/ell, one over a whole number.
         step: h, in the query's unit.
         people: How many take part.
         parties: Who adds up.
@@ -219,6 +272,39 @@ def rate_for(people: int) -> Fraction:
     return Fraction(1, 2 ** max(0, round(math.log2(math.sqrt(people) / _FINE))))
 
 
+def _rate(table: Quantised, price: Fraction, rate: Fraction, parties: Aggregation) -> Fraction:
+    """``rate``, or the largest a = 1/K that is surely fine enough for what a false report may add.
+
+    Ranges and sums admit less than one step more than the table has for each part of a whole, and for each other
+    number whose least value is 0, and less than two for the rest: a step will do with which all of these stay within
+    ``FALSE_REPORT``. Where ranges alone are beyond it no grid helps, and where an answer would take too many bits, or
+    its noise too many steps, none is made finer.
+
+    Args:
+        table: What is asked.
+        price: h/a.
+        rate: What would do for accuracy.
+        parties: Who adds up.
+    """
+    if table.shape[1] > _MOST_BITS:
+        return rate
+    shape = _shape(table)
+    allowed = FALSE_REPORT * shape.honest * shape.step
+    form = _form(shape, rate * price)
+    if form.largest * form.step <= allowed:
+        return rate
+    grouped = {j for members, _ in shape.wholes for j in members}
+    free = [(low, high) for j, (low, high) in enumerate(zip(shape.lows, shape.highs, strict=True)) if j not in grouped]
+    exact = sum(high - low for low, high in free) + sum(whole for _, whole in shape.wholes)
+    room = allowed - exact * shape.step
+    if room <= 0:
+        return rate
+    slack = len(grouped) + sum(1 if low == 0 else 2 for low, _ in free)
+    finer = Fraction(1, math.ceil(slack * price / room))
+    least = _LEAST if parties.honest == 1 else _LEAST_BY_URN
+    return finer if finer >= least and _form(shape, finer * price).bits <= _MOST_BITS else rate
+
+
 def _step(a: Fraction, ell: Fraction, alpha: Fraction) -> Fraction:
     """h, so that alpha h/ell = a."""
     return a * ell / alpha
@@ -236,7 +322,7 @@ def summed_noise(query: Query, alpha: Exact, *, users: int, parties: Aggregation
     who, rate, n = parties or Aggregation(), positive(alpha, "alpha"), checked_people(users)
     known = query.constants(["1"])[0]
     ell = Fraction(known.lipschitz_upper)
-    a = rate_for(who.planned or n)
+    a = _rate(query.table, _step(Fraction(1), ell, rate), rate_for(who.planned or n), who)
     step = _step(a, ell, rate)
     event = SecureSum(
         rate, range_ratio=Fraction(known.range_ratio), aggregators=who.aggregators, dishonest=who.dishonest

@@ -13,14 +13,16 @@ from barrow.collect.card_form import signed_bytes
 from barrow.collect.client_budget import ClientBudget
 from barrow.collect.collector import Collector
 from barrow.collect.keys import b64
+from barrow.collect.prio3 import Edges, Prio3
 from barrow.collect.share_messages import ALL, message_size, read_message, seal_report
 from barrow.collect.share_store import ShareStore
 from barrow.collect.sum_exchange import add_files, exchange
-from barrow.collect.sum_task import sum_task, verify_digest
+from barrow.collect.sum_task import LARGEST_SHARE, sum_task, verify_digest
 from barrow.collect.words import card_text
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
 from barrow.local.report import Report
+from barrow.mechanisms import summed
 from barrow.spaces import Euclidean
 from barrow.study import Study
 from tests.collect.sums.world import VERIFY
@@ -255,3 +257,7 @@ def test_from_people_to_a_release(tmp_path, asked, places):
     assert any("kept to the rules" in text for text in release.statement.conditions)
     again = analyse_sums(card, sums, ledger=ledger, out=tmp_path / "out")
     assert again.values.tolist() == release.values.tolist()
+
+
+def test_grids_are_made_finer_only_as_long_as_a_report_fits():
+    assert Prio3(Edges((1,) * summed._MOST_BITS)).leader_size <= LARGEST_SHARE - 2**14
