@@ -32,7 +32,11 @@ writeFileSync(out, JSON.stringify({ parts: parts.map(b64), values: values.map(St
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node.js is not installed")
-@pytest.mark.parametrize(("asked", "items"), [({}, ["0/1", "1/2", "1/2"]), (MAP, [1, 5, 5])], ids=["tree", "map"])
+@pytest.mark.parametrize(
+    ("asked", "items"),
+    [({}, ["0/1", "1/2", "1/2"]), ({"alpha": 1}, ["0/1", "1/2", "1/2"]), (MAP, [1, 5, 5])],
+    ids=["tree", "finer grid", "map"],
+)
 def test_shares_of_the_other_client_are_counted(tmp_path, asked, items):
     card = summed_card(**asked)
     (tmp_path / "card.json").write_text(card.text)
