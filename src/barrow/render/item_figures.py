@@ -198,19 +198,22 @@ def _(space: Product, values: Any, *, outline: Any = None, **style: Any) -> Figu
     return matrix(_brief(space.parts[0]), _brief(space.parts[1]), values, **style)
 
 
+@singledispatch
 def _brief(space: Space) -> Sequence[str]:
     """Captions for the sides of a matrix: of places, no more digits than tell them apart.
 
     >>> _brief(Earth(box=(40.5, -74.3, 40.9, -73.7), cell=25))
     ['40.6,-74.2', '40.6,-74.0', '40.6,-73.8', '40.8,-74.2', '40.8,-74.0', '40.8,-73.8']
     """
-    places = cell_places(space) if space.geometry.box is not None and space.items <= _FEW**2 else None
-    if places is None:
-        return captions(space)
-    pairs = [tuple(map(float, label.split(","))) for label in space.labels]
+    return captions(space)
+
+
+@_brief.register
+def _(space: Earth) -> Sequence[str]:
+    pairs = [tuple(map(float, label.split(","))) for label in (space.labels if space.items <= _FEW**2 else ())]
     for digits in range(1, 6):
         names = [f"{lat:.{digits}f},{lon:.{digits}f}" for lat, lon in pairs]
-        if len(set(names)) == len(names):
+        if pairs and len(set(names)) == len(names):
             return names
     return captions(space)
 
