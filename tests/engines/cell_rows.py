@@ -13,6 +13,7 @@ from barrow.spaces import Discrete
 
 ZONE = "Europe/Berlin"
 SPACE = Discrete(["a", "b", "c"])
+LABELS_OF_CELLS = ("south", "north", "east")
 COLUMNS = Columns("uid", "item", group="region", time="at")
 MONTHS = Calendar("month", ZONE).parse_range("2026-09..2026-11")
 WEEK = Calendar("week", ZONE).parse("2026-W40")
@@ -26,7 +27,7 @@ CELLS = Breakdown(
         (None, None),
         (None, WEEK),
     ],
-    labels=["south", "north", "east"],
+    labels=LABELS_OF_CELLS,
     zone=ZONE,
 )
 HOURS = datetime.timedelta(hours=1)

@@ -16,9 +16,10 @@ import pytest
 from tests.engines import cell_rows
 from tests.postgres_cluster import Cluster, unavailable
 
-from barrow.engines import Columns, ItemSums, MemoryEngine, Source, engine_for
+from barrow.engines import Breakdown, Columns, ItemSums, MemoryEngine, Source, engine_for
 from barrow.engines.conformance import conformance
-from barrow.engines.sql.foreign import self_test
+from barrow.engines.counted import CountedEngine, counted_source
+from barrow.engines.sql.foreign import self_test, written
 from barrow.engines.sql.postgres import PostgresEngine, PostgresReader
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.spaces import Discrete, Line
@@ -109,6 +110,29 @@ def test_the_select_for_others_gives_what_it_must(server):
     with psycopg.connect(server.conninfo) as connection:
         rows = connection.execute(statement.text.encode()).fetchall()
     assert sorted(tuple(int(x) for x in row[:6]) for row in rows) == sorted(expected)
+
+
+@pytest.mark.parametrize("kind", ["timestamp", "date", "timestamptz"])
+def test_the_select_for_others_counts_by_group_and_month(server, kind, tmp_path):
+    pytest.importorskip("sqlglot", reason="sqlglot is not installed (pip install 'barrow[sql]')")
+    psycopg, space, columns = pytest.importorskip("psycopg"), cell_rows.SPACE, cell_rows.COLUMNS
+    labels = cell_rows.LABELS_OF_CELLS
+    cells = Breakdown([(x, month) for x in (*labels, None) for month in cell_rows.MONTHS], labels, cell_rows.ZONE)
+    records = cell_rows.rows(60, zoned=kind == "timestamptz")
+    types = {"uid": "text", "item": "text", "region": "text", "at": kind}
+    name = fill(server, types, records)
+    statement = written(space, columns, dialect="postgres", table=name, breakdown=cells)
+    with psycopg.connect(server.conninfo) as connection:
+        rows = connection.execute(statement.text.encode()).fetchall()
+    lines = [",".join(map(str, row)) for row in [statement.columns, *rows]]
+    (tmp_path / "counts.csv").write_text("\n".join(lines) + "\n")
+    source = counted_source(tmp_path / "counts.csv")
+    if kind == "timestamptz":  # nobody says in which zone its days begin
+        with pytest.raises(DataError, match="have no time"):
+            CountedEngine().sum_cells(source, columns, space, cells)
+        return
+    wanted = PostgresEngine().sum_cells(address(server, f"table={name}"), columns, space, cells)
+    assert CountedEngine().sum_cells(source, columns, space, cells) == wanted
 
 
 class Joined(PostgresEngine):

@@ -14,6 +14,7 @@ from barrow.cli.pages import show_page
 from barrow.cli.study_options import (
     asking_options,
     part_options,
+    pool_options,
     strange_questions,
     study_and_questions,
     verbose_option,
@@ -31,12 +32,7 @@ from barrow.errors import ParameterError
 @click.option("--counts", type=click.Path(), help="Rows of the SELECT of barrow sql, in place of records.")
 @verbose_option
 @part_options
-@click.option(
-    "--pool",
-    type=click.Choice(["records", "periods"]),
-    help="One release for all named periods together, with equal weight for records, or for periods.",
-)
-@click.option("--weights", help="How much each period counts with --pool periods, e.g. '1/2, 1/4, 1/4'.")
+@pool_options
 @output_options
 def release(
     words: tuple[str, ...],

@@ -74,6 +74,13 @@ _PARTS = [
     ),
     click.option("--by", multiple=True, metavar="NAME", help="Answer by this [[group]] of the study; may be repeated."),
 ]
+_POOL = [
+    click.option(
+        "--pool", type=click.Choice(["records", "periods"]),
+        help="One release for all named periods together, with equal weight for records, or for periods.",
+    ),
+    click.option("--weights", help="How much each period counts with --pool periods, e.g. '1/2, 1/4, 1/4'."),
+]  # fmt: skip
 _TIMES = [
     click.option("--time", help="The column that says when a record was made."),
     click.option("--period", "unit", type=click.Choice(UNITS), help="How time is divided, with --time and --zone."),
@@ -110,6 +117,8 @@ def _with(options: list[Any]) -> Callable[[Command], Command]:
 
 part_options = _with(_PARTS)
 """Which periods, and by which groups."""
+pool_options = _with(_POOL)
+"""Whether several periods are one release."""
 time_options = _with(_TIMES)
 """Flags about periods and groups that a study has."""
 publication_options = _with(_PUBLICATION)

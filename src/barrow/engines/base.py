@@ -295,6 +295,8 @@ class Engine(ABC):
     """
 
     name: ClassVar[str]
+    sums_alone: ClassVar[bool] = False
+    """Whether it knows sums over people, and not how many records each of them has."""
 
     @abstractmethod
     def columns(self, source: Any) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Counts that somebody's own engine made by the SELECT of ``barrow sql``: read, checked, and released from.
 
-The file holds a row for each item and one for the people. It is taken only if its mark is that of the SELECT that this
-study writes, if its columns hold whole numbers, and if the items weigh together what the people should weigh.
+The file holds a row for each item and one for the people, of each group and period. It is taken only if its mark is
+that of the SELECT that this study writes, if its columns hold whole numbers, and if the items of each group and period
+weigh together what its people should weigh.
 """
 
 from __future__ import annotations
@@ -15,19 +16,17 @@ import duckdb
 import numpy as np
 
 from barrow.engines.base import Columns, CountRequest, Engine
-from barrow.engines.breakdown import WHOLE, Cell
-from barrow.engines.counts import CheckReport, Counts, Integers, Sampled, known_items
+from barrow.engines.breakdown import WHOLE, Breakdown, Cell
+from barrow.engines.counts import CheckReport, Counts, Integers, Sampled, known_items, refuse_states
 from barrow.engines.source import Source
-from barrow.engines.sql.foreign import FOREIGN, written
+from barrow.engines.sql.foreign import FOREIGN, MARK, NUMBERS, written
 from barrow.engines.sql.select_plan import masses_of
-from barrow.engines.sums import ItemSums, joined
+from barrow.engines.sums import ItemSums, sums_of_cells
 from barrow.errors import DataError, ParameterError, plain_file
 from barrow.noise import RandomSource
 from barrow.spaces import Space
 from barrow.spaces.space import Unknown
 
-NUMBERS = ("item", "n", "a_low", "b_low", "c_low", "d_low")
-MARK = "barrow"
 _WHOLE = re.compile(r"-?[0-9]{1,19}(\.0*)?")
 
 
@@ -83,40 +82,42 @@ class CountedEngine(Engine):
     """
 
     name: ClassVar[str] = "counts"
+    sums_alone: ClassVar[bool] = True
 
     def columns(self, source: Any) -> dict[str, str]:
         """The columns of the file; those of the records are where they were counted."""
         return dict.fromkeys((*NUMBERS, MARK), "any")
 
     def validate(self, source: Any, columns: Columns, space: Space, *, unknown: Unknown = "error") -> None:
-        """Refuse counts that were not made by the SELECT of these columns and this space."""
-        mark = str(Source.of(source).table)
-        dialect = mark.partition(" ")[0]
-        if dialect not in FOREIGN or written(space, columns, dialect=dialect, unknown=unknown).mark != mark:
-            raise ParameterError(
-                "The counts were not made by the SELECT that this study writes.",
-                allowed="the rows of barrow sql for the same columns, space and rules",
-                fix="write the SELECT again (barrow sql --dialect …), run it, and write its rows to the file",
-            )
+        """Refuse counts that were not made by the SELECT of these columns and this space.
+
+        Which groups and periods it tells apart is known when they are counted, which is before anything is charged.
+        """
+        if columns.group is None and columns.time is None:
+            _check_mark(source, columns, space, unknown, WHOLE)
 
     def _sum(self, request: CountRequest) -> dict[Cell, ItemSums]:
-        if request.breakdown != WHOLE:
-            raise self._sums_only()
-        self.validate(request.source, request.columns, request.space, unknown=request.unknown)
-        rows = _rows(str(request.source.path), [*NUMBERS])
+        breakdown = request.breakdown
+        _check_mark(request.source, request.columns, request.space, request.unknown, breakdown)
+        names = [*NUMBERS, *(["g"] if breakdown.labels else []), *(["s"] if breakdown.timed else [])]
+        rows = _rows(str(request.source.path), names)
         if not all(isinstance(x, str) and _WHOLE.fullmatch(x) for row in rows for x in row):
             raise _odd()
         try:
             numbers = np.array([[int(x.partition(".")[0]) for x in row] for row in rows], dtype=np.int64)
         except OverflowError:
             raise _odd() from None
-        answer: dict[str, Integers] = dict(zip(NUMBERS, numbers.reshape(-1, len(NUMBERS)).T, strict=True))
-        result = masses_of(answer, 1, 1)
-        people = int(result["people"].sum())
+        answer: dict[str, Integers] = dict(zip(names, numbers.reshape(-1, len(names)).T, strict=True))
+        refuse_states(answer["item"])  # whose groups and periods may be none
+        layer, groups = breakdown.layers[0], max(1, len(breakdown.labels))
+        for name, most in (("g", groups), ("s", len(layer.spans)), ("item", request.space.items)):
+            column = answer.get(name, answer["item"][:0])
+            if column.size and (int(column.max()) >= most or (name != "item" and int(column.min()) < 0)):
+                raise _odd()
+        result = masses_of(answer, groups, len(layer.spans))
         items = known_items(result["item"], request.space.default_item, request.unknown)
-        if items.size and int(items.max()) >= request.space.items:
-            raise _odd()
-        return {request.breakdown.cells[0]: joined(items, result["value"], users=people)}
+        known = {**result, "item": items}
+        return breakdown.gathered(lambda each: sums_of_cells(breakdown, each, known))
 
     def _count(self, request: CountRequest) -> dict[Cell, Counts]:
         raise self._sums_only()
@@ -130,14 +131,27 @@ class CountedEngine(Engine):
     def _sums_only(self) -> ParameterError:
         return ParameterError(
             "A file of counts holds sums over all people, and this question needs the records themselves.",
-            allowed="means, quantiles, histograms, maps and other averages over all people, without groups or periods",
+            allowed="means, quantiles, histograms, maps and other averages over people, by groups and periods too",
             fix="an engine that barrow reads itself (Postgres, Spark, DuckDB)",
+        )
+
+
+def _check_mark(source: Any, columns: Columns, space: Space, unknown: Unknown, breakdown: Breakdown) -> None:
+    mark = str(Source.of(source).table)
+    dialect = mark.partition(" ")[0]
+    known = {"dialect": dialect, "unknown": unknown, "breakdown": breakdown}
+    if dialect not in FOREIGN or written(space, columns, **known).mark != mark:  # type: ignore[arg-type]
+        raise ParameterError(
+            "The counts were not made by the SELECT that this study writes.",
+            allowed="the rows of barrow sql for the same columns, space, rules, groups and periods",
+            fix="write the SELECT again (barrow sql --dialect …, with --period, --pool and --by as here), run "
+            "it, and write its rows to the file",
         )
 
 
 def _odd() -> DataError:
     return DataError(
-        "The counts are not whole numbers of items of the public space.",
+        "The counts are not whole numbers of items, groups and periods of the study.",
         allowed="the rows of the SELECT as they are",
         fix="write them again as whole numbers, decimals without places, or texts",
     )

@@ -7,13 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import singledispatch
 
-from barrow.engines import Counts, PeopleCounts
+from barrow.engines import Counts, ItemSums, PeopleCounts
 from barrow.errors import DataError
-from barrow.mechanisms import UserCounts
 from barrow.planning.terms import Terms
 from barrow.queries import Query
 from barrow.questions.answer import Answer, Statistics
-from barrow.questions.linear import LinearAnswer
+from barrow.questions.linear import LinearAnswer, mean_over_people
 from barrow.questions.question import Question
 from barrow.questions.releasing import HeldItems, held_by_each
 
@@ -65,7 +64,7 @@ def for_terms(answer: Answer, terms: Terms) -> Answer:
     return result
 
 
-def mean_of_parts(answer: Answer, counts: Counts, people: int) -> Statistics:
+def mean_of_parts(answer: Answer, counts: Counts | ItemSums, people: int) -> Statistics:
     """What noise will be added to: the exact mean over so many people, who may each stand for a part (private).
 
     Args:
@@ -76,8 +75,7 @@ def mean_of_parts(answer: Answer, counts: Counts, people: int) -> Statistics:
     query = averaged_query(answer)
     if query is None:
         return answer.statistics(counts)
-    held = UserCounts.of(answer.terms.space, item=counts.items, size=counts.sizes, count=counts.counts, users=people)
-    return held.center(query)
+    return mean_over_people(replace(answer.terms, users=people), query, counts)
 
 
 @singledispatch

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from barrow.engines import Breakdown, Cell, Counts
+from barrow.engines import Breakdown, Cell, Counts, ItemSums
 from barrow.engines.counts import merged
+from barrow.engines.sums import joined
 from barrow.errors import ParameterError, nearest_name
 from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics.limits import limbs_of
 from barrow.promises import Grouping, Model, Promise, Window
 from barrow.promises.groups import EVERYBODY
 from barrow.promises.periods import Calendar, Period, Pool
@@ -101,7 +103,9 @@ class About:
         weights = [self.window.weight(period) for period in self.window.periods]
         return [(cells[cell], weight) for cell, weight in zip(mine, weights, strict=True)]
 
-    def counted(self, cells: Mapping[Cell, Counts], item: int, users: int) -> dict[str | None, tuple[Counts, int]]:
+    def counted(
+        self, cells: Mapping[Cell, Counts] | Mapping[Cell, ItemSums], item: int, users: int
+    ) -> dict[str | None, tuple[Counts | ItemSums, int]]:
         """The counts of each group with the number of people that they stand for (private integers).
 
         In a window by periods each person stands once for each period, times the period's weight over the common
@@ -112,9 +116,10 @@ class About:
             item: What people without records hold.
             users: The public number of people.
         """
-        result: dict[str | None, tuple[Counts, int]] = {}
+        result: dict[str | None, tuple[Counts | ItemSums, int]] = {}
+        everything: Mapping[Cell, Counts | ItemSums] = dict(cells)
         for label, people in self.people(users).items():
-            weighted = self.weights(cells, label)
+            weighted = self.weights(everything, label)
             common = math.lcm(*(weight.denominator for _, weight in weighted))
             parts = [(counts.with_users(people, item), int(weight * common)) for counts, weight in weighted]
             result[label] = (parts[0][0] if len(parts) == 1 else _stacked(parts, people * common), people * common)
@@ -125,11 +130,16 @@ ALL = About()
 """Everybody and all records."""
 
 
-def _stacked(parts: Sequence[tuple[Counts, int]], users: int) -> Counts:
-    """Counts that stand side by side, each so many times."""
+def _stacked(parts: Sequence[tuple[Counts | ItemSums, int]], users: int) -> Counts | ItemSums:
+    """Counts or sums that stand side by side, each so many times."""
+    sums = [(part, times) for part, times in parts if isinstance(part, ItemSums)]
+    if sums:
+        values = limbs_of(value * times for part, times in sums for value in part.values)
+        return joined(np.concatenate([part.items for part, _ in sums]), values, users=users)
+    counts = [(part, times) for part, times in parts if isinstance(part, Counts)]
     item, size, count = (
         np.concatenate(columns)
-        for columns in zip(*((part.items, part.sizes, part.counts * times) for part, times in parts), strict=True)
+        for columns in zip(*((part.items, part.sizes, part.counts * times) for part, times in counts), strict=True)
     )
     return merged(item, size, count, users=users)
 

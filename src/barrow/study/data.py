@@ -223,15 +223,10 @@ class Data:
             result = engine.sums(self._source, self.columns, space.records_space, unknown=self.unknown)
         return result.with_users(users, space.default_item)
 
-    def sum_cells(
-        self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown, users: Mapping[Cell, int]
-    ) -> dict[Cell, ItemSums]:
-        """The same of each cell in one pass; ``users`` is the public number of people of each."""
-        if self.number is not None:
-            numbers = self.count_cells(engine, space, columns, breakdown, users)
-            return {cell: ItemSums.of(counts) for cell, counts in numbers.items()}
-        result = engine.sum_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
-        return {cell: sums.with_users(users[cell], space.default_item) for cell, sums in result.items()}
+    def sum_cells(self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown) -> dict[Cell, ItemSums]:
+        """The same of each cell in one pass, of the people who have records there."""
+        with in_groups(space) if space.geometry.within is not None else nullcontext():
+            return engine.sum_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
 
     def count_cells(
         self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown, users: Mapping[Cell, int] | None

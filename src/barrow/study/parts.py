@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from barrow.engines import Breakdown, Cell, Columns, Counts, Engine, PeopleCounts
+from barrow.engines import Breakdown, Cell, Columns, Counts, Engine, ItemSums, PeopleCounts
 from barrow.engines.counts import refuse_more_users
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger, PromiseLimit
@@ -82,7 +82,7 @@ class ReleaseParts:
         """What is said of the accuracy of all of them: the least accurate one, about all people."""
         return self.worst if len(self.plans) == 1 else for_terms(self.worst, self.plan.terms)
 
-    def statistics(self, cells: Mapping[Cell, Counts]) -> dict[str | None, Statistics]:
+    def statistics(self, cells: Mapping[Cell, Counts] | Mapping[Cell, ItemSums]) -> dict[str | None, Statistics]:
         """What noise will be added to, for each group (private)."""
         users, item = self.plan.terms.users, self.plan.terms.space.default_item
         counted = self.about.counted(cells, item, users).items()
@@ -140,22 +140,30 @@ class CellReader:
     def __init__(self, data: Data, abouts: Iterable[About]) -> None:
         self._data, self._abouts = data, tuple(abouts)
         self._known: dict[str, Mapping[Cell, Counts]] = {}
+        self._sums: dict[str, Mapping[Cell, ItemSums]] = {}
         self._people: dict[str, Mapping[Cell, PeopleCounts]] = {}
 
     def cells(self, engine: Engine, space: Space) -> Mapping[Cell, Counts]:
         """The counts of each cell, of people who have records there (private integers)."""
         if space.digest not in self._known:
-            self._known[space.digest] = self._data.count_cells(engine, space, self.columns, self._breakdown, None)
+            self._known[space.digest] = self._data.count_cells(engine, space, self.columns, self.breakdown, None)
         return self._known[space.digest]
+
+    def sums(self, engine: Engine, space: Space) -> Mapping[Cell, ItemSums]:
+        """The mass of the people of each cell on each item (private integers)."""
+        if space.digest not in self._sums:
+            self._sums[space.digest] = self._data.sum_cells(engine, space, self.columns, self.breakdown)
+        return self._sums[space.digest]
 
     def people(self, engine: Engine, space: Space) -> Mapping[Cell, PeopleCounts]:
         """The people who have records in each cell, one by one (private integers)."""
         if space.digest not in self._people:
-            self._people[space.digest] = self._data.people_cells(engine, space, self.columns, self._breakdown)
+            self._people[space.digest] = self._data.people_cells(engine, space, self.columns, self.breakdown)
         return self._people[space.digest]
 
     @property
-    def _breakdown(self) -> Breakdown:
+    def breakdown(self) -> Breakdown:
+        """The cells that are counted."""
         return breakdown_of(self._abouts, self._data.calendar)
 
     @property

@@ -320,6 +320,8 @@ def _statistics(job: _Job) -> dict[str | None, Statistics]:
         return parts.statistics_of_items(job.reader.cells(job.engine, space))
     if job.plan.question.traits.whole_people:
         return parts.statistics_of_people(job.reader.people(job.engine, space))
+    if job.engine.sums_alone:
+        return parts.statistics(job.reader.sums(job.engine, space))
     return parts.statistics(job.reader.cells(job.engine, space))
 
 

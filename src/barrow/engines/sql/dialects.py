@@ -149,12 +149,7 @@ class Dialect(Syntax, ABC):
 
         year, month, day = field(1, 4), field(6, 2), field(9, 2)
         hour, minute, second, micro = field(12, 2), field(15, 2), field(18, 2), field(21, 6)
-        leap = f"(({year} % 4 = 0 AND {year} % 100 <> 0) OR {year} % 400 = 0)"
-        last = f"CASE WHEN {month} = 2 THEN 28 + {self.flag(leap)} WHEN {month} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
-        good = (
-            f"{year} >= 1 AND {month} >= 1 AND {month} <= 12 AND {day} >= 1 AND {day} <= {last} "
-            f"AND {hour} <= 23 AND {minute} <= 59 AND {second} <= 59"
-        )
+        good = f"{self.in_calendar(year, month, day)} AND {hour} <= 23 AND {minute} <= 59 AND {second} <= 59"
         # Years that begin in March: the leap day is their last one.
         march = f"({year} - {self.flag(f'{month} <= 2')})"
         since = f"({month} + CASE WHEN {month} > 2 THEN -3 ELSE 9 END)"
@@ -164,6 +159,12 @@ class Dialect(Syntax, ABC):
         )
         clock = f"((({hour} * 60 + {minute}) * 60 + {second}) * 1000000 + {micro})"
         return f"CASE WHEN {self.matches(text, MOMENT)} THEN CASE WHEN {good} THEN {days} * {DAY} + {clock} END END"
+
+    def in_calendar(self, year: str, month: str, day: str) -> str:
+        """Whether there is a day of these whole numbers."""
+        leap = f"(({year} % 4 = 0 AND {year} % 100 <> 0) OR {year} % 400 = 0)"
+        last = f"CASE WHEN {month} = 2 THEN 28 + {self.flag(leap)} WHEN {month} IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
+        return f"{year} >= 1 AND {month} >= 1 AND {month} <= 12 AND {day} >= 1 AND {day} <= {last}"
 
     def moment(self, micros: str, use: Moments) -> str:
         """What a space reads of a moment in microseconds: a double, or the name of its day."""

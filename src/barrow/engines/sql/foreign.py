@@ -8,20 +8,22 @@ Whatever cannot be said for certain is refused.
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from barrow.engines.base import Columns, flat_groups
+from barrow.engines.breakdown import WHOLE, Breakdown, Layer, periods_of
 from barrow.engines.counts import LOST, PEOPLE
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.select_plan import reading_of, summing
+from barrow.engines.sql.select_plan import GROUPS, reading_of, summing
 from barrow.errors import ParameterError, nearest_name, optional_library
 from barrow.numerics import LIMB_BITS, MOST_HELD, SUM_BITS
 from barrow.spaces import Discrete, Line, Space
@@ -31,6 +33,8 @@ _sqlglot = partial(optional_library, "sqlglot", extra="sql", purpose="SQL for ot
 MOST_ROWS_INLINE = 5000
 """Rows of public tables that travel inside the statement."""
 _LARGEST = 1.7976931348623157e308
+NUMBERS, MARK = ("item", "n", "a_low", "b_low", "c_low", "d_low"), "barrow"
+"""The columns of numbers in the result of every SELECT, and the one that says which SELECT it was."""
 RECORDS = "records"
 """What stands for the table of records in the text whose digest is taken."""
 
@@ -50,6 +54,8 @@ class Foreign:
         infinity: How an infinite double is written; None where there is none.
         doubles: Whether its doubles are IEEE doubles.
         wraps: Whether sums of 64-bit integers may wrap round in silence, so that they are of decimals.
+        clocks: Whether a moment with a time zone shows the zone when it becomes a text, so that it is never taken for a
+            local time; elsewhere only dates are times of records.
         tried: Whether the text is run for real in the tests.
     """
 
@@ -62,6 +68,7 @@ class Foreign:
     infinity: str | None = None
     doubles: bool = True
     wraps: bool = False
+    clocks: bool = False
     tried: bool = False
 
 
@@ -69,19 +76,21 @@ FOREIGN: Mapping[str, Foreign] = {
     x.name: x
     for x in (
         Foreign("snowflake", "snowflake", "exact", text="VARCHAR", collation="COLLATE('utf8')", infinity="inf"),
-        Foreign("bigquery", "bigquery", "own", text="STRING", collation="COLLATE('')", infinity="inf"),
+        Foreign("bigquery", "bigquery", "own", text="STRING", collation="COLLATE('')", infinity="inf", clocks=True),
         Foreign("databricks", "databricks", "own", text="STRING", infinity="Infinity", wraps=True),
-        Foreign("trino", "trino", text="VARCHAR", infinity="Infinity"),
-        Foreign("redshift", "redshift", text="VARCHAR(4096)", infinity="Infinity"),
+        Foreign("trino", "trino", text="VARCHAR", infinity="Infinity", clocks=True),
+        Foreign("redshift", "redshift", text="VARCHAR(4096)", infinity="Infinity", clocks=True),
         Foreign("clickhouse", "clickhouse", "function", "intDiv", infinity="inf", wraps=True, tried=True),
-        Foreign("sqlserver", "tsql", text="NVARCHAR(4000)", collation="Latin1_General_BIN2"),
+        Foreign("sqlserver", "tsql", text="NVARCHAR(4000)", collation="Latin1_General_BIN2", clocks=True),
         Foreign("oracle", "oracle", "exact", text="VARCHAR2(4000)", doubles=False),
         Foreign("mysql", "mysql", "own", text="CHAR", collation="utf8mb4_0900_bin"),
-        Foreign("sqlite", "sqlite", tried=True),
-        Foreign("duckdb", "duckdb", "own", infinity="Infinity", tried=True),
-        Foreign("postgres", "postgres", "function", "div", collation='"C"', infinity="Infinity", tried=True),
+        Foreign("sqlite", "sqlite", clocks=True, tried=True),
+        Foreign("duckdb", "duckdb", "own", infinity="Infinity", clocks=True, tried=True),
+        Foreign(
+            "postgres", "postgres", "function", "div", collation='"C"', infinity="Infinity", clocks=True, tried=True
+        ),
         Foreign("spark", "spark", "own", text="STRING", infinity="Infinity", wraps=True, tried=True),
-        Foreign("datafusion", "duckdb", infinity="Infinity", wraps=True, tried=True),
+        Foreign("datafusion", "duckdb", infinity="Infinity", wraps=True, clocks=True, tried=True),
     )
 }
 
@@ -114,11 +123,31 @@ class _Portable(Dialect):
 
 @dataclass(frozen=True)
 class SqlStatement:
-    """One SELECT, with the digest by which its counts are known again."""
+    """One SELECT, with the digest by which its counts are known again.
+
+    Attributes:
+        dialect: In whose words it is.
+        text: The SELECT.
+        digest: SHA-256 of the text with a fixed name for the table.
+        groups: The groups that the places 0, 1, … in the column ``g`` stand for.
+        periods: The spans of time that the places 0, 1, … in the column ``s`` stand for.
+    """
 
     dialect: str
     text: str
     digest: str
+    groups: tuple[str, ...] = ()
+    periods: tuple[str, ...] = ()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of its result.
+
+        >>> SqlStatement("trino", "SELECT 1", "0" * 64, groups=("north", "south")).columns[:3]
+        ('item', 'g', 'n')
+        """
+        told = [name for name, there in (("g", self.groups), ("s", self.periods)) if there]
+        return ("item", *told, *NUMBERS[1:], MARK)
 
     @property
     def mark(self) -> str:
@@ -145,9 +174,18 @@ def dialect_named(name: str) -> Foreign:
 
 
 def written(
-    space: Space, columns: Columns, *, dialect: str, table: str = RECORDS, unknown: Unknown = "error"
+    space: Space,
+    columns: Columns,
+    *,
+    dialect: str,
+    table: str = RECORDS,
+    unknown: Unknown = "error",
+    breakdown: Breakdown = WHOLE,
 ) -> SqlStatement:
     """The SELECT that returns the sums of ``table`` (``schema.table`` is two names) in a dialect.
+
+    Where cells are told apart, its rows say of which group (``g``, its place among the labels) and of which span of
+    time (``s``, its place among the spans) they are.
 
     >>> from barrow.spaces import Discrete
     >>> one = written(Discrete(["a", "b"]), Columns("uid", "item"), dialect="trino", table="shop.visits")
@@ -155,10 +193,12 @@ def written(
     (True, 'trino', True)
     """
     foreign = dialect_named(dialect)
-    known = _text(space, columns, foreign, RECORDS, unknown, "")
+    asked = _Asked(space, columns.asked(breakdown), unknown, breakdown)
+    known = _text(asked, foreign, RECORDS, "")
     digest = hashlib.sha256(known.encode()).hexdigest()
     mark = SqlStatement(dialect, "", digest).mark
-    return SqlStatement(dialect, _text(space, columns, foreign, table, unknown, mark), digest)
+    periods = tuple("+".join(one.label for one in periods_of(span)) for span in breakdown.spans if breakdown.timed)
+    return SqlStatement(dialect, _text(asked, foreign, table, mark), digest, breakdown.labels, periods)
 
 
 def self_test(dialect: str) -> tuple[SqlStatement, list[tuple[int, ...]]]:
@@ -175,7 +215,7 @@ def self_test(dialect: str) -> tuple[SqlStatement, list[tuple[int, ...]]]:
     numbers = [i for _, i in held]
     values: Any = 0.1 * np.array(numbers) if foreign.doubles else np.array([str(i) for i in numbers], dtype=object)
     data: Table = {"uid": np.array([_USERS[k] for k, _ in held], dtype=object), "x": values}
-    text = _text(space, columns, foreign, "made_up", "error", "", {"made_up": data})
+    text = _text(_Asked(space, columns), foreign, "made_up", "", {"made_up": data})
     sizes = Counter(k for k, _ in held)
     result: dict[int, list[int]] = {}
     for (k, _), item in zip(held, space.encode(values).tolist(), strict=True):
@@ -197,32 +237,83 @@ def _digits(held: int) -> list[int]:
     return [*divmod(upper - 1, 1 << LIMB_BITS), *divmod(lent, 1 << LIMB_BITS)]
 
 
-def _text(
-    space: Space,
-    columns: Columns,
-    foreign: Foreign,
-    table: str,
-    unknown: Unknown,
-    mark: str,
-    more: Mapping[str, Table] | None = None,
-) -> str:
-    if columns.group is not None or columns.time is not None:
-        raise _refused("groups and periods")
+@dataclass(frozen=True)
+class _Asked:
+    """What a statement is about: the space, the columns, the rule for lost records and the cells."""
+
+    space: Space
+    columns: Columns
+    unknown: Unknown = "error"
+    breakdown: Breakdown = WHOLE
+
+
+class _Days(Layer):
+    """Spans of whole days, which are compared as numbers such as 20261031."""
+
+    def cuts(self, *, zoned: bool) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        bounds, slots = super().cuts(zoned=False)
+        days = (_EPOCH + datetime.timedelta(microseconds=bound) for bound in bounds)
+        return tuple(day.year * 10_000 + day.month * 100 + day.day for day in days), slots
+
+
+_EPOCH = datetime.datetime(1970, 1, 1)
+_DATE = "0000-00-00"
+_TAILS = ("", ":00", *(":00." + "0" * places for places in range(1, 10)))
+_TIMES = tuple(f"{_DATE}{sign}00:00{tail}" for sign in " T" for tail in _TAILS)
+"""What dates and local times look like where each digit is a 0; a text with a zone is none of them."""
+
+
+def _day(dialect: Dialect, column: str, *, clocks: bool) -> str:
+    """The day of a date, a local time or a text of one of their forms, as 20261031; NULL where it is something else.
+
+    It is read from the text, because engines differ in what they cast to a moment, and in whose zone.
+    """
+    text = shape = dialect.as_text(dialect.identifier(column))
+    for digit in "123456789":
+        shape = f"replace({shape}, '{digit}', '0')"
+
+    def field(start: int, length: int) -> str:
+        return dialect.as_whole(f"substr({text}, {start}, {length})")
+
+    year, month, day = field(1, 4), field(6, 2), field(9, 2)
+    shapes = ", ".join(map(dialect.literal, (_DATE, *(_TIMES if clocks else ()))))
+    late = " OR ".join(f"substr({text}, {start}, 2) > '{most}'" for start, most in ((12, 23), (15, 59), (18, 59)))
+    rules = [f"WHEN {late} THEN NULL"] if clocks else []  # of a date these are empty or NULL, and it is not late
+    rules.append(f"WHEN {dialect.in_calendar(year, month, day)} THEN {year} * 10000 + {month} * 100 + {day}")
+    return f"CASE WHEN {shape} IN ({shapes}) THEN CASE {' '.join(rules)} END END"
+
+
+def _text(asked: _Asked, foreign: Foreign, table: str, mark: str, more: Mapping[str, Table] | None = None) -> str:
+    space, columns, breakdown = asked.space, asked.columns, asked.breakdown
     numbers = any(reads.numbers for _, _, reads in flat_groups(columns, space))
     if (numbers or columns.weight is not None) and not foreign.doubles:
         raise _refused("numbers (its doubles are not those of IEEE)", foreign.name)
+    if len(breakdown.layers) > 1:
+        raise ParameterError(
+            "The periods have days in common, which one SELECT cannot tell apart.",
+            allowed="periods without common days",
+            fix="--period 2026-01..2026-03, and another SELECT for the others",
+        )
     infinity = repr(_LARGEST) if foreign.infinity is None else foreign.infinity
     dialect = _Infinite("portable", floor_is_whole=True, traps=True, infinite=infinity)
     kinds = {name: "real" for _, group, reads in flat_groups(columns, space) for name in group if reads.numbers}
     kinds = {name: kinds.get(name, "text") for name in columns.all} | (
         {} if columns.weight is None else {columns.weight: "real"}
     )
-    encoding = encoding_for(space, columns, unknown, dialect)
+    encoding = encoding_for(space, columns, asked.unknown, dialect)
     relation = ".".join(dialect.identifier(part) for part in table.split("."))
-    reading = reading_of(relation, kinds, columns, space, encoding, dialect)
+    plain_columns = Columns(columns.user, columns.items, columns.weight, columns.group)
+    reading = reading_of(relation, kinds, plain_columns, space, encoding, dialect)
+    tables = {**(more or {}), **encoding.tables}
+    if columns.time is not None:
+        days = _Days(breakdown.layers[0].spans, breakdown.zone)
+        reading = replace(reading, moment=_day(dialect, columns.time, clocks=foreign.clocks), layer=days)
+    if columns.group is not None:
+        labels = np.array(breakdown.labels, dtype=object)
+        tables[GROUPS] = {"label": labels, "id": np.arange(len(labels), dtype=np.int64)}
     item = dialect.as_whole(f"coalesce({encoding.item}, {LOST})")
     plain = summing(reading, f"({reading.coded(grouped=False)})", f"({reading.users()})", item)
-    return _said(plain, {**(more or {}), **encoding.tables}, foreign, mark)
+    return _said(plain, tables, foreign, mark)
 
 
 @dataclass(frozen=True)
@@ -241,7 +332,7 @@ def _said(plain: str, tables: Mapping[str, Table], foreign: Foreign, mark: str) 
     try:
         tree = glot.parse_one(plain, read="duckdb").transform(partial(_node, glot.exp, foreign))
         for select in (tree.left, tree.right):
-            select.select(glot.exp.alias_(_literal(glot.exp, foreign, mark), "barrow"), copy=False)
+            select.select(glot.exp.alias_(_literal(glot.exp, foreign, mark), MARK), copy=False)
         say = {"dialect": foreign.words, "unsupported_level": glot.ErrorLevel.RAISE}
         text: str = tree.sql(pretty=True, **say)
         public = [_rows(glot.exp, name, table, foreign, say) for name, table in tables.items()]
@@ -336,6 +427,6 @@ def _refused(what: str, dialect: str | None = None) -> ParameterError:
     where = "for another engine" if dialect is None else f"for {dialect}"
     return ParameterError(
         f"{what[0].upper()}{what[1:]} cannot be written {where} so that it certainly means the same.",
-        allowed="labels as texts or whole numbers, and numbers as numbers; no groups, periods or moments",
+        allowed="labels as texts or whole numbers, and numbers as numbers; no moments as items",
         fix="a table with such columns; or an engine that barrow reads itself (Postgres, Spark, DuckDB)",
     )

@@ -40,7 +40,7 @@ from barrow.engines.sampling import RunSampler, SamplePool
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
-from barrow.engines.sql.select_plan import SelectPlan, masses_of, reading_of, summing
+from barrow.engines.sql.select_plan import GROUPS, SelectPlan, masses_of, reading_of, summing
 from barrow.engines.sums import ItemSums, sums_of_cells
 from barrow.noise import RandomSource as Randomness
 from barrow.spaces import Space
@@ -144,7 +144,7 @@ class SqlEngine(Engine, Generic[R]):
             with self._read(request) as (reader, reading):
                 if request.breakdown.labels:
                     labels = np.array(request.breakdown.labels, dtype=object)
-                    reader.table("groups", {"label": labels, "id": np.arange(len(labels), dtype=np.int64)})
+                    reader.table(GROUPS, {"label": labels, "id": np.arange(len(labels), dtype=np.int64)})
                 return request.breakdown.gathered(lambda layer: ask(reader, replace(reading, layer=layer)))
 
         return redact_errors(read)

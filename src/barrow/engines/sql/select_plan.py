@@ -38,6 +38,9 @@ from barrow.numerics import LIMB_BITS, MOST_HELD, MOST_WEIGHT
 from barrow.numerics.limits import Limbs, added, carried, placed
 from barrow.spaces import Space
 
+GROUPS = "public_groups"
+"""The public table of groups; GROUPS alone is a word of MySQL."""
+
 
 @dataclass(frozen=True)
 class SelectPlan:
@@ -113,10 +116,10 @@ class SelectPlan:
         return [f"{self._slot()} AS s" if name == "t" else name for name in more]
 
     def _shown(self, more: Mapping[str, str]) -> list[str]:
-        return [{"t": "s", "gn": "groups.id AS g"}.get(name, name) for name in more]
+        return [{"t": "s", "gn": f"{GROUPS}.id AS g"}.get(name, name) for name in more]
 
     def _joined(self, more: Mapping[str, str]) -> list[str]:
-        return ["LEFT JOIN groups ON groups.label = gn"] if "gn" in more else []
+        return [f"LEFT JOIN {GROUPS} ON {GROUPS}.label = gn"] if "gn" in more else []
 
     @property
     def _some(self) -> str:
@@ -319,7 +322,7 @@ def masses_of(answer: Mapping[str, Integers], groups: int, spans: int) -> dict[s
     nowhere = np.zeros(len(item), dtype=np.int64)
     g, s, n = (answer.get(name, nowhere) for name in ("g", "s", "n"))
     masses, summary = _masses(answer, len(item)), item == PEOPLE
-    if n[~summary].any():  # no statement of ours counts people beside an item
+    if n[~summary].any() or (n < 0).any():  # no statement of ours counts people beside an item
         raise refuse_changed()
     place = s * groups + g
     order = np.argsort(place, kind="stable")
