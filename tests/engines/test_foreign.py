@@ -150,9 +150,6 @@ def test_every_dialect_is_written_and_read_back():
 def test_what_is_not_certain_is_refused():
     line = Line(0, 3, step=0.1)
     request = {
-        "Moments as items cannot be written": lambda: written(
-            Line(0, 3, step=0.1, unit="h"), Columns("uid", "x", zone="Europe/Berlin"), dialect="trino"
-        ),
         "public table of 6000 rows": lambda: written(
             Discrete([str(i) for i in range(6000)]), Columns("uid", "x"), dialect="trino"
         ),
