@@ -59,6 +59,7 @@ def spark(spark_logs):
         "spark.eventLog.dir": f"file://{spark_logs / 'events'}",
         "spark.eventLog.compress": "false",
         "spark.sql.warehouse.dir": str(spark_logs / "warehouse"),
+        "spark.driver.memory": "3g",  # one session serves all tests; with 1g the last ones wait for its memory
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     }
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # for what serves Connect, too

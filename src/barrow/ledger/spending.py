@@ -376,7 +376,7 @@ def columns_of(parameters: Mapping[str, object]) -> dict[str, str | None]:
 
     >>> data = {"user": "uid", "items": ["age"], "weight": None, "time": "at"}
     >>> list(columns_of({"data": data, "reads": "2026-10", "group": {"name": "region"}}).values())
-    ['uid', None, 'at', 'region']
+    ['uid', None, 'at', None, 'region']
     """
     data, group, hidden = parameters.get("data"), parameters.get("group"), parameters.get("hidden")
     result: dict[str, str | None] = {}

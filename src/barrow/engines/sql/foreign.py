@@ -193,7 +193,7 @@ def written(
     (True, 'trino', True)
     """
     foreign = dialect_named(dialect)
-    asked = _Asked(space, columns.asked(breakdown), unknown, breakdown)
+    asked = _CellsAsked(space, columns.asked(breakdown), unknown, breakdown)
     known = _text(asked, foreign, RECORDS, "")
     digest = hashlib.sha256(known.encode()).hexdigest()
     mark = SqlStatement(dialect, "", digest).mark
@@ -215,7 +215,7 @@ def self_test(dialect: str) -> tuple[SqlStatement, list[tuple[int, ...]]]:
     numbers = [i for _, i in held]
     values: Any = 0.1 * np.array(numbers) if foreign.doubles else np.array([str(i) for i in numbers], dtype=object)
     data: Table = {"uid": np.array([_USERS[k] for k, _ in held], dtype=object), "x": values}
-    text = _text(_Asked(space, columns), foreign, "made_up", "", {"made_up": data})
+    text = _text(_CellsAsked(space, columns), foreign, "made_up", "", {"made_up": data})
     sizes = Counter(k for k, _ in held)
     result: dict[int, list[int]] = {}
     for (k, _), item in zip(held, space.encode(values).tolist(), strict=True):
@@ -238,7 +238,7 @@ def _digits(held: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _CellsAsked:
     """What a statement is about: the space, the columns, the rule for lost records and the cells."""
 
     space: Space
@@ -283,7 +283,7 @@ def _day(dialect: Dialect, column: str, *, clocks: bool) -> str:
     return f"CASE WHEN {shape} IN ({shapes}) THEN CASE {' '.join(rules)} END END"
 
 
-def _text(asked: _Asked, foreign: Foreign, table: str, mark: str, more: Mapping[str, Table] | None = None) -> str:
+def _text(asked: _CellsAsked, foreign: Foreign, table: str, mark: str, more: Mapping[str, Table] | None = None) -> str:
     space, columns, breakdown = asked.space, asked.columns, asked.breakdown
     numbers = any(reads.numbers for _, _, reads in flat_groups(columns, space))
     if (numbers or columns.weight is not None) and not foreign.doubles:

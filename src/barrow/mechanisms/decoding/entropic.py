@@ -19,20 +19,31 @@ import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from types import ModuleType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from barrow._compiled import compiled
 from barrow.spaces.space import Floats
 
 _HALVINGS = 40
-_solve = compiled("scipy.linalg", "_fblas").dtrsv
-"""A triangular system, by the routine of BLAS that never uses threads."""
 MOST_STEPS = 3000
 _UNTHREADED = 4096
 """BLAS takes one thread for inner products of so many numbers, and einsum longer."""
+
+
+@cache
+def _blas() -> ModuleType:
+    """The routines of BLAS, loaded when something is decoded."""
+    from barrow._compiled import compiled
+
+    return compiled("scipy.linalg", "_fblas")
+
+
+def _solve(lower: Floats, right: Floats, *, transposed: bool = False) -> Floats:
+    """The solution of a triangular system, by the routine of BLAS that never uses threads."""
+    return np.asarray(_blas().dtrsv(lower, right, lower=1, trans=int(transposed)))
 
 
 class _DualPoint(NamedTuple):
@@ -243,10 +254,10 @@ class _Past:
         # The two loops are two triangular systems: their matrix holds each step times the changes at later ones.
         later = self.products[moved[:, None], turned]
         curved = later.diagonal()
-        taken = _solve(later.T, along[moved], lower=1, trans=1)
+        taken = _solve(later.T, along[moved], transposed=True)
         scale = curved[-1] / self.products[turned[-1], turned[-1]]
         changes = np.einsum("ij,j->i", self.products[turned[:, None], turned], taken)
         weights = np.empty(used)
-        weights[moved] = _solve(later.T, curved * taken - scale * (along[turned] - changes), lower=1)
+        weights[moved] = _solve(later.T, curved * taken - scale * (along[turned] - changes))
         weights[turned] = -scale * taken
         return np.asarray(scale * gradient + np.einsum("i,in->n", weights, table))
