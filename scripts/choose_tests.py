@@ -97,8 +97,14 @@ def _files(folder: str) -> list[str]:
     return [file.relative_to(ROOT).as_posix() for file in sorted((ROOT / folder).rglob("test_*.py"))]
 
 
-if __name__ == "__main__":
-    nearest, left_out = chosen(changed_files())
-    print(*nearest, sep="\n")
+def main(changed: Iterable[str]) -> None:
+    """Print one path for each line, and nothing at all where nothing changed: a shell reads the lines."""
+    nearest, left_out = chosen(changed)
+    for name in nearest:
+        print(name)
     if left_out:
         print(f"of these only tests that name what changed: {', '.join(left_out)}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main(changed_files())

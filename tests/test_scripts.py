@@ -94,6 +94,15 @@ def test_what_starts_something_large_comes_last_and_nothing_changed_chooses_noth
     assert choose_tests.chosen(["docs/limits.md"]) == (["tests/test_docs.py"], [])
 
 
+def test_a_shell_reads_one_line_for_each_file_and_none_where_nothing_changed(capsys):
+    choose_tests.main([])
+    assert capsys.readouterr().out == ""
+    choose_tests.main(["docs/limits.md", "tests/spaces/test_week.py"])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "tests/spaces/test_week.py"
+    assert all((ROOT / line).exists() for line in lines)
+
+
 REPEATED = """
 import pytest
 from tests.thorough import often
