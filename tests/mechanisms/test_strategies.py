@@ -46,7 +46,7 @@ def _metric(name: str, items: int) -> np.ndarray:
     return far / far.max()
 
 
-def by_sdp(rows: np.ndarray, far: np.ndarray) -> float:
+def by_general_solver(rows: np.ndarray, far: np.ndarray) -> float:
     """min tr(W X^-1 W^T) with b^T X b <= d^2, over the lower triangle of X = L L^T, items grounded at the last one.
 
     Nothing is shared with the code: X lives on items, not on answers, and a general solver is handed the constraints.
@@ -81,12 +81,12 @@ def by_sdp(rows: np.ndarray, far: np.ndarray) -> float:
 
 @pytest.mark.parametrize("name", ["line", "equal", "plane"])
 @pytest.mark.parametrize("items", [3, 4, 5])
-def test_the_least_trace_is_that_of_a_semidefinite_programme(name: str, items: int) -> None:
+def test_the_least_trace_is_that_of_a_general_solver(name: str, items: int) -> None:
     far = _metric(name, items)
     rng = np.random.default_rng(7 * items)
     rows = rng.standard_normal((items, items - 1))
     result = least_trace(rows, far, gap=1.0005, most=4000)
-    second = by_sdp(rows, far)
+    second = by_general_solver(rows, far)
     assert result.trace_lower <= second * (1.0 + 1e-9)
     assert second <= result.trace * (1.0 + 1e-3)
     assert result.gap <= 1.0005
