@@ -22,6 +22,7 @@ def test_scale():
     x = AxisScale(0, 10, 100, 200)
     assert x(5) == 150.0
     assert x.ticks(5) == [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    assert len(AxisScale(1690.0, 1840.0, 0.0, 220.0).ticks(2)) >= 2  # one alone shows no scale
 
 
 def test_log_scale():

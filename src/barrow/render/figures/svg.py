@@ -150,7 +150,7 @@ class AxisScale:
         return np.asarray(self.start + shares * (self.end - self.start))
 
     def ticks(self, count: int = 6) -> list[float]:
-        """Round numbers within the scale, about ``count`` of them."""
+        """Round numbers within the scale, about ``count`` of them, and at least two: one alone shows no scale."""
         if self.high <= self.low:
             return [self.low]
         raw = (self.high - self.low) / count
@@ -158,7 +158,7 @@ class AxisScale:
         own = [step for step in _STEPS.get(self.unit, ()) if 0.75 * raw <= step <= 4 * raw]
         step = own[0] if own else next(m * base for m in (1, 2, 2.5, 5, 10) if m * base >= raw * 0.999)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        return [k * step for k in range(first, last + 1)]
+        return [k * step for k in range(first, last + 1)] if last > first else self.ticks(2 * count)
 
 
 @dataclass(frozen=True)
