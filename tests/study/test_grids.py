@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ import pytest
 from barrow.cli.main import main
 from barrow.errors import ParameterError
 from barrow.planning.histograms import check_size
+from barrow.planning.terms import Terms
+from barrow.promises import Promise
+from barrow.promises.periods import Calendar, Window
 from barrow.questions.plan_text import warnings
 from barrow.questions.prices import charges, finer_gain, grid_costs
 from barrow.questions.statement import LedgerEntry
@@ -48,6 +52,22 @@ def test_coarse_cells_are_charged_loudly():
     assert finer_gain(plan.terms) > 3.0
     fine = Study("earth(box=(40.5, -74.3, 41.0, -73.6), cell=0.1)", ["all, 3 km, 0.5"], users=1083)
     assert grid_costs(fine.plan("density(bandwidth='5 km')").terms) == []
+
+
+@pytest.mark.parametrize(
+    ("scope", "unit", "said"),
+    [
+        (None, "month", ["all data of a person", '"1 of 50, 30 min, 0.5, in any month" costs less']),
+        ("any month", "month", []),
+        ("any month", "day", ["whole months", "a release about a whole month costs less"]),
+    ],
+)
+def test_what_a_window_makes_dear_is_not_said_of_the_cells(scope, unit, said):
+    promise = Promise("1 of 50", "30 min", "0.5", scope=scope)
+    window = Window((Calendar(unit, "UTC").period_of(date(2026, 10, 1)),))
+    words = grid_costs(Terms(Line(0, 120, step=1, unit="min"), 4043, (promise,), reads=window))
+    assert len(words) == (1 if said else 0)
+    assert all(text in words[0] and "cells" not in words[0] for text in said)
 
 
 def test_auto_needs_a_question_and_other_spaces_are_left_alone():

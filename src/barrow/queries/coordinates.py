@@ -205,8 +205,8 @@ def _points(space: Space, kind: str) -> Floats:
     what = "A mean" if kind == "mean" else "An inner product"
     if space.geometry.periodic:
         raise ParameterError(
-            f"{what} does not exist on the {space.kind} space: it is a circle, so the middle of two points is not "
-            f"unique.",
+            f"{what} does not exist on the {space.kind} space, a {'sphere' if space.geometry.on_earth else 'circle'}: "
+            f"the middle of two points is not unique there.",
             allowed="a line, a Euclidean space or an embedding",
             fix="histogram, density, region or distance" if space.geometry.on_earth else "circular_mean",
         )

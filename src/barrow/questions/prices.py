@@ -8,7 +8,7 @@ from barrow.accounting import epsilon_at
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms
-from barrow.promises import RecordMap, describe_move, odds_upper, percent_up
+from barrow.promises import Promise, RecordMap, describe_move, odds_upper, percent_up
 from barrow.questions.answer import Answer
 from barrow.spaces.grids import may_be_whole
 
@@ -50,10 +50,12 @@ def price_words(answer: Answer) -> str:
 
 
 def grid_costs(terms: Terms) -> list[str]:
-    """A sentence for each promise that the grid makes cost twice as much as it asks, or more."""
+    """A sentence for each promise that the grid, or the window of a release, makes cost twice as much as it asks."""
     space, results = terms.space, []
     for satisfied in terms.satisfied:
-        if (
+        if terms.reads is not None and satisfied.emd == 1 and _LOUD * satisfied.promise.share * satisfied.distance <= 1:
+            results.append(_part_words(satisfied.promise, terms.reads.periods[0].unit))
+        elif (
             terms.records is RecordMap.CONTRACTION
             and satisfied.distance
             and satisfied.reach >= _LOUD * satisfied.distance
@@ -68,6 +70,18 @@ def grid_costs(terms: Terms) -> list[str]:
                 f"distance; {less}"
             )
     return results
+
+
+def _part_words(promise: Promise, unit: str) -> str:
+    """Why a release that sees a part of what a promise is about pays its worst case (docs/proofs/scopes.md)."""
+    if promise.scope is None:
+        whole, less = "all data of a person", f'"{promise.text}, in any {unit}" costs less'
+    else:
+        whole, less = f"whole {promise.scope.unit}s", f"a release about a whole {promise.scope.unit} costs less"
+    return (
+        f'The promise "{promise.text}" is about {whole}, and a release about one {unit} pays for it as if all records '
+        f"had moved anywhere, because what changes may be all that a person has there; {less}"
+    )
 
 
 def record_costs(terms: Terms) -> str:
