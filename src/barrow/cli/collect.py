@@ -9,11 +9,12 @@ from typing import Any
 import click
 import msgspec
 
-from barrow.cli.collect_keys import KEYS, invite, keys, make_folder, write_invitations
+from barrow.cli.collect_keys import KEYS, invite, keys, write_invitations
 from barrow.cli.collect_sums import HOST, OPERATOR, RATE, aggregate
+from barrow.cli.files import make_folder, refuse_existing
 from barrow.cli.local import _lines, _show
 from barrow.cli.numbers import Whole
-from barrow.cli.propose import new_folder, quorum_words, write_proposal
+from barrow.cli.propose import quorum_words, write_proposal
 from barrow.cli.study_options import make_study
 from barrow.cli.terminal import Printer, echo, output_options
 from barrow.collect import Client
@@ -345,7 +346,7 @@ def analyse(
     if ledger is None:
         raise ParameterError("No ledger is named.", allowed="the data set's ledger", fix="--ledger moods.ledger")
     if proposal is not None:
-        new_folder(proposal, "--propose")
+        refuse_existing(proposal, "--propose")
     if result.summed:
         reports = of_shares(result, shares)  # a ledger is made for what can be released
     elif result.shuffled:

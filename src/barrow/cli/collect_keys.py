@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
 
+from barrow.cli.files import make_folder
 from barrow.cli.numbers import Whole
 from barrow.cli.terminal import Printer, output_options
 from barrow.collect.card import read_card
@@ -76,13 +76,3 @@ def write_invitations(folder: Path, card: str, people: int) -> Path:
     invitations.invite(codes)
     invitations.close()
     return folder / f"{name}.txt"
-
-
-def make_folder(folder: Path, mode: int) -> None:
-    """The folder, if need be new."""
-    try:
-        os.makedirs(folder, mode=mode, exist_ok=True)
-    except OSError as error:
-        raise ParameterError(
-            f"The folder {str(folder)!r} cannot be made: {error.strerror}.", fix="another one"
-        ) from None

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from barrow.cli.files import write_new
 from barrow.cli.terminal import Printer, output_options
-from barrow.errors import ParameterError
 from barrow.ledger import Approver, SigningKey
 
 
@@ -53,23 +53,10 @@ def public(file: str, name: str, out: Path | None, output: Printer) -> None:
     """
     approver = Approver(name, SigningKey.read(file).public)
     place = out or Path(f"{name}.pub")
-    write_new(place, approver.content, "--out another.pub")
+    write_new(place, [approver.content], "--out another.pub")
     told = {"out": str(place), "name": name, "fingerprint": approver.fingerprint}
     words = f"Wrote {place}: give it to whoever creates the ledger, and tell them the fingerprint by another channel."
     output.tell(told, str(place), words, f"Its fingerprint: {approver.fingerprint}")
-
-
-def write_new(place: Path, content: bytes, fix: str) -> None:
-    """Write a new file; refused where there is one."""
-    try:
-        with place.open("xb") as file:
-            file.write(content)
-    except OSError as error:
-        raise ParameterError(
-            f"The file {str(place)!r} cannot be written: {error.strerror}.",
-            allowed="a new file in a folder that you may write to",
-            fix=fix,
-        ) from None
 
 
 def _tell(key: SigningKey, file: str, output: Printer, *lines: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from rich.table import Table
 
 from barrow.cli import work
 from barrow.cli.approvers import accept, approver_options, change, freeze, known_ledger, quorum_of, unfreeze
+from barrow.cli.files import write_new
 from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.screen import Screen
@@ -269,15 +269,7 @@ def export(file: str, out: Path | None, output: Printer) -> None:
     if out is None:
         echo_raw(text)
         return
-    try:
-        with out.open("x", encoding="utf-8") as target:
-            target.write(text + os.linesep)
-    except OSError as error:
-        raise ParameterError(
-            f"The export cannot be written to {str(out)!r}: {error.strerror}.",
-            allowed="a path where nothing is yet, in a folder that you may write to",
-            fix="--out another-file.json",
-        ) from None
+    write_new(out, [text.encode(), b"\n"], "--out another-file.json")
     output.tell({"out": str(out)}, None, f"Wrote {out}.")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 import msgspec
 
+from barrow.cli.files import write_new
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import make_study, study_option
 from barrow.cli.terminal import Printer, echo, echo_count, echo_raw, output_options
@@ -92,13 +93,7 @@ def mix_messages(messages: tuple[str, ...], file: str | None, question: str | No
     """  # noqa: D301  (click reads the backspace)
     survey = Survey(_study(file), question)
     batch = mix(survey, _texts(messages))
-    try:
-        with open(out, "x", encoding="utf-8") as target:
-            target.writelines(line + "\n" for line in batch.lines(kinds_of(survey)))
-    except FileExistsError:
-        raise ParameterError(f"The file {out!r} exists.", allowed="a new file", fix="--out other.jsonl") from None
-    except OSError as error:
-        raise ParameterError(f"The file {out!r} cannot be written: {error.strerror}.", fix="--out elsewhere") from None
+    write_new(Path(out), (f"{line}\n".encode() for line in batch.lines(kinds_of(survey))), "--out other.jsonl")
     told = {"batch": out, "people": batch.people, "messages": len(batch.values), "refused": dict(batch.refused)}
     lines = [f"Mixed {len(batch.values):,} messages of {batch.people:,} people into {out}."]
     if batch.refused:

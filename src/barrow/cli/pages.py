@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from barrow.cli.files import write_new
 from barrow.cli.terminal import echo
-from barrow.errors import ParameterError
 from barrow.render import report as pages
 
 if TYPE_CHECKING:
@@ -31,15 +31,7 @@ def write_page(report: Callable[[], ReportPage | str], place: str | None, opened
     file = Path(place or default)
     built = report()
     page = built if isinstance(built, str) else pages.report_html(built)
-    try:
-        with file.open("x", encoding="utf-8", newline="\n") as target:
-            target.write(page)
-    except OSError as error:
-        raise ParameterError(
-            f"The page cannot be written to {str(file)!r}: {error.strerror}.",
-            allowed="a file that does not exist yet, in a folder that you may write to",
-            fix=f"{file.stem}-2.html",
-        ) from None
+    write_new(file, [page.encode()], f"{file.stem}-2.html")
     if opened:
         show_page(file)
     return str(file)

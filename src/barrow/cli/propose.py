@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from barrow.cli.key import write_new
+from barrow.cli.files import make_folder, refuse_existing, write_new
 from barrow.cli.study_options import asking_options, part_options, study_and_questions
 from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
@@ -53,7 +53,7 @@ def propose(
       barrow propose
       barrow propose mean --period 2026-01..2026-12 --expires 2027-01-31
     """  # noqa: D301  (click reads the backspace)
-    new_folder(out, "--out")
+    refuse_existing(out, "--out")
     with bars(output.progress):
         study, questions, _ = study_and_questions(words, file, flags)
         state = open_ledger(study, None)
@@ -65,26 +65,15 @@ def propose(
     write_proposal(out, proposal, plans, state, output, "No private value was read and nothing was spent.")
 
 
-def new_folder(out: Path, option: str) -> None:
-    """Refuse a folder that exists."""
-    if out.exists():
-        raise ParameterError(f"The folder {str(out)!r} exists.", allowed="a new folder", fix=f"{option} {out.name}-2")
-
-
 def write_proposal(
     out: Path, proposal: Proposal, plans: Sequence[Answer], ledger: Ledger, output: Printer, last: str
 ) -> None:
     """Write a proposal and its page into a new folder, and say what comes next."""
     quorum = quorum_words(ledger)
     page = pages.report_html(pages.proposal_report(proposal, plans, quorum))
-    try:
-        out.mkdir(parents=True)
-    except OSError as error:
-        raise ParameterError(
-            f"The folder {str(out)!r} cannot be made: {error.strerror}.", allowed="a new folder", fix="--out proposal-2"
-        ) from None
-    write_new(out / FILE, proposal.content, "--out another")
-    write_new(out / _PAGE, page.encode(), "--out another")
+    make_folder(out)
+    write_new(out / FILE, [proposal.content], "--out another")
+    write_new(out / _PAGE, [page.encode()], "--out another")
     told = {
         "proposal": proposal.digest, "ledger": proposal.ledger, "expires": proposal.expires, "out": str(out),
         "releases": [{"question": r.question, "periods": r.periods, "digest": r.digest} for r in proposal.releases],

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
-from barrow.cli.key import write_new
+from barrow.cli.files import write_new
 from barrow.cli.terminal import Printer, output_options
 from barrow.questions.statement import Publication
 from barrow.study.formats import registry_record
@@ -43,5 +43,5 @@ def registry(folder: str, out: Path | None, output: Printer, **given: str | None
     if out is None:
         Printer(output.as_json).tell({"record": record}, None, record.rstrip("\n"))
         return
-    write_new(out, record.encode(), "--out another.yaml")
+    write_new(out, [record.encode()], "--out another.yaml")
     output.tell({"record": record, "out": str(out)}, str(out), f"Wrote {out}.")

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from barrow.cli import work
+from barrow.cli.files import write_new
 from barrow.cli.study_options import asking_options, part_options, pool_options, study_and_questions
 from barrow.cli.terminal import Printer, echo_json, echo_raw, output_options
 from barrow.engines.sql.foreign import FOREIGN, SqlStatement, dialect_named, self_test, written
@@ -79,10 +80,7 @@ def sql(
     if out is None:
         echo_json(told) if output.as_json else echo_raw(text.rstrip("\n"))
         return
-    place = Path(out)
-    if place.exists():
-        raise ParameterError(f"The file {out!r} exists.", allowed="a new file", fix=f"--out {place.stem}-2.sql")
-    place.write_text(text, encoding="utf-8")
+    write_new(Path(out), [text.encode()], f"--out {Path(out).stem}-2.sql")
     note = "" if known.tried else f" It was never run on {dialect} itself: try --self-test there first."
     output.tell(told | {"file": out}, out, f"Wrote {out}.{note}", _NEXT)
 
