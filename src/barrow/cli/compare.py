@@ -11,6 +11,7 @@ from barrow.cli.numbers import Whole
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import asking_options, study_and_questions, verbose_option
 from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, output_options
+from barrow.render import report as pages
 
 
 @click.command()
@@ -58,7 +59,7 @@ def compare(
     with work.bars(output.progress):
         results = [study.compare(q, epsilons=epsilons, items=held, reference=reference) for q in questions]
     named = [(question.label, one) for question, one in zip(questions, results, strict=True)]
-    wrote = write_page(lambda: _page(named, study.dataset), html, opened, "compare.html")
+    wrote = write_page(lambda: pages.comparison_report(named, dataset=study.dataset), html, opened, "compare.html")
     if output.as_json:
         told = [one.to_json() for one in results]
         echo_json(told[0] if len(told) == 1 else {"comparisons": told})
@@ -97,9 +98,3 @@ def _models(study: work.Study, questions: list[work.Question], held: int | None,
         echo(
             "\nThe same promises in each; nothing was read and nothing was spent. Next: barrow plan --model aggregated"
         )
-
-
-def _page(result: Any, dataset: str | None) -> Any:
-    from barrow.render.report.plans import comparison_report  # pages are drawn where they are asked for
-
-    return comparison_report(result, dataset=dataset)

@@ -19,6 +19,7 @@ from barrow.cli.study_options import verbose_option
 from barrow.cli.terminal import Printer, columns, echo, echo_json, echo_raw, fitting, output_options
 from barrow.errors import ParameterError
 from barrow.numerics import exact, exact_text, float_up
+from barrow.render import report as pages
 
 _FILE = click.argument("file")
 _LEFT_OUT = ("folder", "key", "who", "δ", "paid by", "left")
@@ -115,7 +116,7 @@ def show(
     Example:  barrow ledger show nyc.ledger --who
     """
     overview = work.Ledger.open(file).overview()
-    wrote = write_page(lambda: _page(overview, file), html, opened, "ledger.html")
+    wrote = write_page(lambda: pages.ledger_report(overview, ledger=file), html, opened, "ledger.html")
     if as_csv:
         echo_raw(overview.to_csv(), nl=False)
         return
@@ -151,12 +152,6 @@ def _print_table(overview: work.Overview, verbose: bool) -> None:
     if len(some) < len(names):
         left_out = ", ".join(names[i] for i in range(len(names)) if i not in some)
         echo(f"Left out here: {left_out} (--verbose shows all).")
-
-
-def _page(shown: Any, file: str) -> Any:
-    from barrow.render.report.plans import ledger_report  # pages are drawn where they are asked for
-
-    return ledger_report(shown, ledger=file)
 
 
 @ledger.command(short_help="Print LENGTH:HASH, to be kept elsewhere, or publish it signed.")

@@ -24,6 +24,7 @@ from barrow.cli.study_options import (
 from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, output_options
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
+from barrow.render import report as pages
 
 
 @click.command()
@@ -82,8 +83,8 @@ def plan(
         questions = list(study.questions)
     with work.bars(output.progress):
         parts = [result for question in questions for result in planned_parts(study, question, period)]
-    plans = [result.plan for result in parts]
-    wrote = write_page(lambda: plan_page(plans, study.dataset), html, opened, "plan.html")
+        plans = [result.plan for result in parts]
+        wrote = write_page(lambda: pages.plan_report(plans, dataset=study.dataset), html, opened, "plan.html")
     left = work.lines_left(study, plans)
     together = work.together_lines(plans) if len(parts) > 1 else []
     if output.as_json:
@@ -180,11 +181,3 @@ def _study_lines(
             lines.append("and the study, above its first table, before its ledger is made:")
             lines.append('  composition = "quadrature"')
     return lines
-
-
-def plan_page(plans: Any, dataset: str | None) -> Any:
-    """The report of plans."""
-    from barrow.render.report.plans import plan_report  # pages are drawn where they are asked for
-
-    with work.bars():
-        return plan_report(plans, dataset=dataset)
