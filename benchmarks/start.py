@@ -1,8 +1,9 @@
 """How long the commands take that a person types: CPU seconds of a fresh process, and over those of a bare import.
 
-Each command runs in a process of its own, with bytecode and disk warm, a few times in turns with a process that imports
-numpy and duckdb; the least of each counts, so that other work on the machine matters little. Studies are about 100
-people and 1,000 records. A first plan has an empty memory; "again" is the same command once more; a release follows.
+Each command runs in a process of its own, with bytecode and disk warm. A process that imports numpy and duckdb runs
+right before each command, in every round; medians of all rounds count, so that other work on the machine falls on both
+alike, and the load is printed. Studies: 100 people, 1,000 records. A first plan has an empty memory; "again"
+is the same command once more; a release follows.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import os
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -50,7 +52,7 @@ def cpu(command: Sequence[str], folder: Path, environment: dict[str, str]) -> fl
 def measure(
     name: str, options: Sequence[str], place: Path, environment: dict[str, str], rounds: int
 ) -> dict[str, float]:
-    """The least CPU seconds of each command, and of the bare import between them."""
+    """The median CPU seconds of each command, and of the bare imports right before them."""
     barrow = str(Path(sys.executable).with_name("barrow"))
     bare = [sys.executable, "-c", "import numpy, duckdb"]
     folder = place / name
@@ -62,25 +64,27 @@ def measure(
         common = ["--user", "person", "--users", str(PEOPLE), "--dataset", name]
         cpu([barrow, "init", "../records.parquet", *common, *options], folder, environment)
         for key, command in {
-            "bare": bare,
             "plan": [barrow, "plan"],
             "again": [barrow, "plan"],
             "release": [barrow, "release"],
             "help": [barrow, "plan", "--help"],
         }.items():
+            before = cpu(bare, folder, environment)
             spent = cpu(command, folder, environment)
             if turn:
+                times["bare"].append(before)
                 times[key].append(spent)
-    return {key: min(values) for key, values in times.items()}
+    return {key: statistics.median(values) for key, values in times.items()}
 
 
 def main() -> None:
     """Measure the studies that are named, or all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("studies", nargs="*", choices=[*STUDIES, []])
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     request = parser.parse_args()
     result: dict[str, float] = {}
+    loads: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
@@ -100,7 +104,10 @@ def main() -> None:
                 max(result[f"{name}_plan_ratio"], result[f"{name}_release_ratio"]) <= MOST[name]
                 and result[f"{name}_again_ratio"] <= AGAIN
             )
-            print(f"{name:10} bare {times['bare']:.3f} s; {ratios} (aim {MOST[name]})", flush=True)
+            loads.append(os.getloadavg()[0])
+            shown = f"bare {times['bare']:.3f} s; {ratios} (aim {MOST[name]}; load {loads[-1]:.1f})"
+            print(f"{name:10} {shown}", flush=True)
+    result["load"] = round(max(loads), 1)
     finish(result)
 
 

@@ -80,6 +80,7 @@ def passed_by(run: Callable[[], object], begins: Callable[[FrameType], bool] | N
         run()
     finally:
         sys.setprofile(None)
+    files.discard(str(SOURCE / "_dataclass.py"))  # for what the standard library does for dataclasses
     return {Path(name).relative_to(SOURCE).as_posix() for name in files if name.startswith(str(SOURCE))}
 
 
@@ -154,11 +155,12 @@ from pathlib import Path
 import barrow as bw
 
 source, calls = str(Path(bw.__file__).parent), [0]
-library = str(Path(bw.__file__).with_name("_compiled.py"))  # products of scipy, by a shorter way
+# Products of scipy, and what the standard library compiles for dataclasses, by shorter ways.
+libraries = {str(Path(bw.__file__).with_name(name)) for name in ("_compiled.py", "_dataclass.py")}
 
 def look(frame, event, argument):
     code = frame.f_code
-    ours = code.co_filename.startswith(source) and code.co_filename != library
+    ours = code.co_filename.startswith(source) and code.co_filename not in libraries
     calls[0] += event == "call" and ours and code.co_name != "<module>"
 
 def counted(run):

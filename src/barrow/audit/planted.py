@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from barrow import accounting
+from barrow._dataclass import dataclass
 from barrow.accounting import shuffled
 from barrow.audit.cases import CASES
 from barrow.audit.verdict import Planted

@@ -9,12 +9,13 @@ import itertools
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from barrow._dataclass import dataclass
 from barrow.audit.sampling import MOST_EPSILON, SampledFinding, audit_mechanism
 from barrow.engines import Counts, PeopleCounts
 from barrow.errors import ParameterError

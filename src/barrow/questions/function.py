@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
+from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.planning.terms import Terms
 from barrow.queries import Query, function

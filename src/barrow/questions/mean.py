@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
+from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.queries import Query, mean
 from barrow.questions.linear import Linear

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
 from msgspec import structs
 
+from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms

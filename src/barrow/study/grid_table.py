@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from barrow._dataclass import dataclass
 
 _LOUD, _MOST_ROWS = 2.0, 12
 """A promise that costs so many times its distance is spoken of; so many grids of a product are shown."""

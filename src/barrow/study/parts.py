@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from barrow._dataclass import dataclass
 from barrow.engines import Breakdown, Cell, Columns, Counts, Engine, ItemSums, PeopleCounts
 from barrow.engines.counts import refuse_more_users
 from barrow.errors import ParameterError
@@ -172,7 +174,7 @@ class CellReader:
         return self._data.columns_about(self._abouts)
 
 
-@dataclass(eq=False)
+@dataclasses.dataclass(eq=False)
 class Planner:
     """Plans of a series: what differs by the name of a period alone is planned once."""
 
@@ -218,7 +220,7 @@ class Planner:
         return result
 
 
-@dataclass(eq=False)
+@dataclasses.dataclass(eq=False)
 class Series:
     """Several releases of one question by one grouping: planned together, and counted in one pass.
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from barrow._dataclass import dataclass
 from barrow.display import Displayed
 from barrow.errors import ParameterError, nearest_name, path_text
 from barrow.numerics import Exact, checked_people, exact_text

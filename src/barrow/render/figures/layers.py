@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from barrow._dataclass import dataclass
 from barrow.render.figures.figure import Figure
 from barrow.render.figures.readings import Numbers
 from barrow.render.figures.svg import element

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from heapq import nlargest
 from itertools import combinations
@@ -12,6 +11,7 @@ from typing import Any
 
 from msgspec import structs
 
+from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics.exact import between, near
 from barrow.promises import Scope, Window, exposure
