@@ -80,7 +80,6 @@ def passed_by(run: Callable[[], object], begins: Callable[[FrameType], bool] | N
         run()
     finally:
         sys.setprofile(None)
-    files.discard(str(SOURCE / "_dataclass.py"))  # for what the standard library does for dataclasses
     return {Path(name).relative_to(SOURCE).as_posix() for name in files if name.startswith(str(SOURCE))}
 
 
@@ -155,12 +154,11 @@ from pathlib import Path
 import barrow as bw
 
 source, calls = str(Path(bw.__file__).parent), [0]
-# Products of scipy, and what the standard library compiles for dataclasses, by shorter ways.
-libraries = {str(Path(bw.__file__).with_name(name)) for name in ("_compiled.py", "_dataclass.py")}
+library = str(Path(bw.__file__).with_name("_compiled.py"))  # products of scipy, by a shorter way
 
 def look(frame, event, argument):
     code = frame.f_code
-    ours = code.co_filename.startswith(source) and code.co_filename not in libraries
+    ours = code.co_filename.startswith(source) and code.co_filename != library
     calls[0] += event == "call" and ours and code.co_name != "<module>"
 
 def counted(run):

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -23,7 +24,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items

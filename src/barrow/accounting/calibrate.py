@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
-from barrow._dataclass import dataclass
 from barrow.accounting.blanket import (
     ResponseRandomiser,
     blanket_alpha0_lower,

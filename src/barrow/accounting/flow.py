@@ -11,6 +11,7 @@ alpha0 m w-DP, so flow never says less than composition. Proofs: docs/proofs/shu
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Literal
@@ -19,7 +20,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.accounting.inputs import (
     LARGEST_ALPHA0,
     alpha0_up,

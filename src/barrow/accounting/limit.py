@@ -14,11 +14,11 @@ large ones. Known randomisers may do better than this limit.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.accounting.inputs import LARGEST_ALPHA0, alpha_down, least_down, open_delta, reports_and_items
 from barrow.numerics import Exact, exact, float_up, smallest_safe
 from barrow.numerics.gdp import gdp_delta_upper_array

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -19,7 +20,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.accounting.blanket import ENTRY, search_alpha0, with_entries
 from barrow.accounting.excess import log_excess_upper, rate_of_excess
 from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile

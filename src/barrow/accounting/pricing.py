@@ -8,12 +8,12 @@ docs/proofs/sampling.md, docs/proofs/projection.md.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol
 
 from barrow import accounting
-from barrow._dataclass import dataclass
 from barrow.accounting.inputs import SMALLEST_DELTA, alpha_down, open_delta
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down, float_up, gdp_mu_lower

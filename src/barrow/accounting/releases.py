@@ -18,13 +18,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.accounting.inputs import SMALLEST_DELTA
 from barrow.accounting.pricing import accountant, epsilon_at, price
 from barrow.errors import ParameterError

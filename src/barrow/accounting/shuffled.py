@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
-from barrow._dataclass import dataclass
 from barrow.accounting.blanket import blanket_profile, blanket_tail_profile, parse_randomiser
 from barrow.accounting.calibrate import THEOREMS, price_shuffle
 from barrow.accounting.flow import FlowProfile, flow_profile, tail_profile

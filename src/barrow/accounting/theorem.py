@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from barrow._dataclass import dataclass
 from barrow.accounting.inputs import LARGEST_ALPHA0, alpha0_up, alpha_down, open_delta, reports_and_items
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_up, largest_safe, whole

@@ -11,13 +11,13 @@ is stated.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise import RandomSource
 from barrow.noise.source import SeededSource, Words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource, distribution
 from barrow.audit.pairs import Chances, User, allowed_by, compare, known_distances, products, small_users

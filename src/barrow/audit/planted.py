@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from barrow import accounting
-from barrow._dataclass import dataclass
 from barrow.accounting import shuffled
 from barrow.audit.cases import CASES
 from barrow.audit.verdict import Planted

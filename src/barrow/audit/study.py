@@ -9,13 +9,12 @@ import itertools
 import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.audit.sampling import MOST_EPSILON, SampledFinding, audit_mechanism
 from barrow.engines import Counts, PeopleCounts
 from barrow.errors import ParameterError

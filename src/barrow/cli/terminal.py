@@ -15,12 +15,12 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
 
-from barrow._dataclass import dataclass
 from barrow.errors import STEERS, clean
 
 WIDTH = 80

@@ -10,13 +10,13 @@ import hashlib
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.collect.admission import Gate
 from barrow.collect.batches import SealedBatch, read_batch
 from barrow.collect.card import Card

@@ -7,13 +7,12 @@ import ipaddress
 import signal
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Any, Protocol, cast
 
 import httptools
 
-from barrow._dataclass import dataclass
 from barrow.collect.web import MOST_BYTES, Handler, HttpRequest, Reply, Service, reply
 from barrow.errors import ParameterError
 

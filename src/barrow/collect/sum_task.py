@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from barrow._dataclass import dataclass
 from barrow.collect.admission import Gate
 from barrow.collect.card import Card
 from barrow.collect.keys import ANOTHER, ELSEWHERE, unb64

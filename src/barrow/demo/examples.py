@@ -6,6 +6,7 @@ Spaces come from geography and from the vectors' own file, never from the data t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -14,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.questions import Density, Distance, Similarity
 from barrow.spaces import Earth, Embedding

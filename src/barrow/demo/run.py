@@ -7,13 +7,13 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.demo.examples import Example, bundled, example
 from barrow.demo.picture import standing_out
 from barrow.demo.words import lines

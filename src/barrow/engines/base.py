@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar, TypedDict, TypeVar, Unpack
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.breakdown import WHOLE, Breakdown, Cell
 from barrow.engines.counts import (
     CheckReport,

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, engine_for
 from barrow.engines.memory import encoded
 from barrow.engines.source import Source

@@ -8,13 +8,13 @@ weigh together what its people should weigh.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import duckdb
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, CountRequest, Engine
 from barrow.engines.breakdown import WHOLE, Breakdown, Cell
 from barrow.engines.counts import CheckReport, Counts, Integers, Sampled, known_items, refuse_states

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import BarrowError, DataError
 from barrow.numerics import MOST_RECORDS, checked_people
 from barrow.numerics.limits import total

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.advice import advise
 from barrow.engines.base import Columns, CountRequest, Engine, check_columns, flat_groups, refuse_unknown, wrong_source
 from barrow.engines.breakdown import Cell, Layer

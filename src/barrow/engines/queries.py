@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, missing_column, no_header
 from barrow.engines.source import Source
 from barrow.engines.sql.dialects import Syntax

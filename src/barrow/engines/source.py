@@ -6,12 +6,11 @@ import glob
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qs, unquote
 
-from barrow._dataclass import dataclass
 from barrow.engines.addresses import spark_address, without_secrets
 from barrow.errors import ParameterError, nearest_name, one_of, plain_file
 from barrow.registry import Registry, declared

@@ -9,13 +9,13 @@ measures, and what a change of one person's records costs at any promise is what
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow._dataclass import dataclass
 from barrow.engines.breakdown import Breakdown, Cell, Layer
 from barrow.engines.counts import Counts, Integers, check_users, refuse_changed, refuse_heavy, refuse_more_users
 from barrow.numerics import MOST_HELD, SUM_BITS, record_mass

@@ -10,13 +10,13 @@ from __future__ import annotations
 import csv
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, plain_file
 from barrow.numerics.digest import table_digest
 from barrow.spaces.checks import DIGESTS, Written

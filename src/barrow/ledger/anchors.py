@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
-from barrow._dataclass import dataclass
 from barrow.errors import plain_file
 from barrow.ledger.errors import CorruptLedgerError, LedgerIOError, MissingLedgerError
 from barrow.ledger.state import LedgerState

@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, path_text, plain_file
 from barrow.ledger.keys import SigningKey, fingerprint_of, from_base64, signed_by, to_base64
 from barrow.ledger.store import canonical, digest

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, one_of, plain_table, reading
 from barrow.ledger.digits import show
 from barrow.ledger.names import visible_name

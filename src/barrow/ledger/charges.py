@@ -22,13 +22,12 @@ A budget of promises counts the epsilon of each promise instead: any grid of its
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from typing import NotRequired, Protocol, TypedDict, Unpack
 
 from barrow import accounting
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, check_options, reading
 from barrow.ledger.budget import Account, Amount, Budget, SpaceRef, amounts_sum
 from barrow.ledger.cells import Groups, Paid, cells_of, tally, worst_atom

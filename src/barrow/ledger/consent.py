@@ -7,12 +7,11 @@ corrupt, whoever wrote it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.ledger.approvals import Approval, ApprovalWire, Approver, Quorum
 from barrow.ledger.errors import CorruptLedgerError, FrozenLedgerError, NotApprovedError

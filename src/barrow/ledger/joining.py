@@ -16,10 +16,9 @@ promises whose scope is as strong: it may promise that much and no less. Every r
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.ledger.budget import Amount, Budget, SpaceRef
 from barrow.ledger.charges import PROMISES, Charge, spent_at, totals_at, worst_case

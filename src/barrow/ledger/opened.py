@@ -14,13 +14,13 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow._version import __version__
 from barrow.ledger.anchors import VARIABLE, check_anchor, move_anchor
 from barrow.ledger.budget import Budget

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
 from barrow import accounting
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.ledger.digits import show
 from barrow.ledger.quadrature import Quadrature, quadrature_from_json

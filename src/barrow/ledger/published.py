@@ -11,12 +11,12 @@ import hashlib
 import os
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.ledger.keys import SigningKey, fingerprint_of, from_base64, signed_by, to_base64
 from barrow.ledger.state import Digests, LedgerState

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 from barrow import accounting
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, plain_table
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.errors import BarrowError
 from barrow.ledger.approvals import Quorum, release_digest
 from barrow.ledger.budget import Amount, Budget, budget_from_json

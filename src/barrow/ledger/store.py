@@ -16,11 +16,11 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from html import escape
 from operator import add
 
-from barrow._dataclass import dataclass
 from barrow.display import paragraphs_html, table_html
 from barrow.errors import ParameterError
 from barrow.ledger.budget import Account, Amount, Budget

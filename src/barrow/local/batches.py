@@ -8,11 +8,11 @@ texts.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.local.report import Report
 
 _COMMA, _ZERO = ord(","), ord("0")

@@ -9,12 +9,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.local.client import Survey
 from barrow.local.report import message_of, value_of

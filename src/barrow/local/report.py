@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 
 REPORT_VERSION = 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import Protocol, TypeVar, runtime_checkable
@@ -16,7 +17,6 @@ from typing import Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.edge_sums import laplace_half_widths
 from barrow.noise import Center, RandomSource, RoundedValues, rounded_gaussian, rounded_knorm

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import Mask, noise_of
 from barrow.mechanisms.edge_noise import marks

@@ -9,12 +9,12 @@ paid for looking at many of them; means over several points in a row are tested 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.additive import NoiseDistribution
 from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.edge_noise import EdgeNoise

@@ -10,13 +10,13 @@ by how fast the coefficients fall (docs/proofs/edge-decoding.md, Section 7). Mea
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise.additive.graph_noise import cones
 from barrow.numerics.search import root

@@ -10,11 +10,11 @@ feasible; multiplicative steps close the gap between the two (docs/proofs/strate
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.spaces.space import Floats
 

@@ -6,12 +6,12 @@ of the space's graph needs none, as it is proved for the graph (docs/proofs/stra
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.ellipsoids import MOST_DENSE, MOST_STEPS, Ellipsoid, least_trace, least_trace_around
 from barrow.mechanisms.scales import least_scales, scales_around

@@ -9,12 +9,12 @@ the reports: nothing more is spent (docs/proofs/frequency.md).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.channel import DOUBTFUL_CONDITION, Channel, MatrixChannel, channel_of
 from barrow.mechanisms.decoding.bayesian import GAP, MOST_UPDATES, bayesian_update

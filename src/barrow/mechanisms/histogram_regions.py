@@ -9,13 +9,12 @@ the edges where it begins and ends. Shares of cells are added up, inside or outs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import NoiseDistribution
 from barrow.mechanisms.blocks import (

@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -20,7 +21,6 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
 from barrow.mechanisms.decoding import CellNoise, cells_decoder, decode, nearest_in_simplex

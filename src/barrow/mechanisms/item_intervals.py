@@ -8,12 +8,12 @@ has an upper limit by the node that carries most of it (docs/proofs/item-interva
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.spaces.space import Floats

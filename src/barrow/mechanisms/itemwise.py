@@ -6,12 +6,12 @@ hidden: the guarantee is bounded, for users who all hold exactly m items (``thm:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import DataError, ParameterError
 from barrow.noise import RandomSource
 from barrow.noise.source import checked_source

@@ -7,13 +7,12 @@ changes up to a radius (docs/proofs/projection.md).
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.itemwise import ItemReports, ItemWise
 from barrow.noise import RandomSource, uniform_places

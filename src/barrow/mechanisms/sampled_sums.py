@@ -9,13 +9,12 @@ e^(alpha/s) for people of any size (docs/proofs/summed.md, Section 6; docs/proof
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.edge_histogram import EdgeHistogram, Spacing, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
 from barrow.mechanisms.summed import SumForm, SumGroup

@@ -7,11 +7,11 @@ Items below an edge stand together in an order of the items: they are a span (do
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.spaces import Space, edge_tree
 from barrow.spaces.space import Floats, Ids
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center
 from barrow.numerics import MOST_RECORDS, SUM_BITS, TABLE_BITS, checked_people, float_up

@@ -8,10 +8,10 @@ that is certified over all pairs (docs/proofs/strategies.md).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.queries.lipschitz import cross_norms, pair_work
 from barrow.spaces import Space
 from barrow.spaces.nearness import near_pairs

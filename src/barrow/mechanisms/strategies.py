@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import one_of
 from barrow.mechanisms.additive import CONFIDENCE, AdditiveNoise
 from barrow.mechanisms.edge_histogram import edge_histogram, reach_upper

@@ -8,12 +8,12 @@ below the edges where it begins and ends; nodes in between belong to whichever s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import plain_table
 from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.user_level.histograms import levelled

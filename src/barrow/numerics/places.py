@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 
 Floats = npt.NDArray[np.float64]

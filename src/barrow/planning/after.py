@@ -11,9 +11,10 @@ values with everything at single items. What the plan predicted stays the best s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.source import SeededSource
 from barrow.planning.histograms import HistogramTarget, error_at

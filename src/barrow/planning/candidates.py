@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from barrow._dataclass import dataclass
 from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError, one_of
 from barrow.numerics import float_up

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 
-from barrow._dataclass import dataclass
 from barrow.display import Displayed
 from barrow.numerics import float_up
 from barrow.planning.candidates import Candidate, ErrorRatio, best_first, preferred, reasons, useless

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms import Strategy
 from barrow.mechanisms.additive import CalibratedNoise

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise

@@ -6,12 +6,12 @@ And what would make useless reports on items useful: the one change that helps m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.accounting import (
     METHODS,
     Calibration,

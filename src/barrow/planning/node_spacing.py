@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.edge_histogram import Spacing, spacings
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.source import SeededSource

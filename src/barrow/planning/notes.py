@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
-
-from barrow._dataclass import dataclass
 
 
 class Severity(IntEnum):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_up
 from barrow.promises.definitions import positive, probability

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 from barrow import accounting
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import exact_text, float_down, float_up, gdp_mu_lower, whole
 from barrow.numerics.exact import at_most

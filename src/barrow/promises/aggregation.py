@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import whole
 

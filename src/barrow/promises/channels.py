@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
 

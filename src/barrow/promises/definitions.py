@@ -20,12 +20,11 @@ collections of n users that differ in the data of one user, and n is public.
 from __future__ import annotations
 
 import math
-from dataclasses import Field, fields
+from dataclasses import Field, dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar, Literal
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_up
 

@@ -15,11 +15,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import Field, fields, replace
+from dataclasses import Field, dataclass, fields, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.numerics import Exact, exact_text, float_down, float_up, whole
 from barrow.numerics.gdp import gdp_epsilon_upper

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, nearest_name
 from barrow.numerics import Exact, checked_people
 

@@ -8,11 +8,10 @@ docs/proofs/definitions.md and docs/proofs/group-privacy.md.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, plain_table, reading
 from barrow.numerics import Exact, whole
 from barrow.promises.definitions import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from barrow._dataclass import dataclass
 from barrow.numerics import float_up
 
 PairKind = Literal["gaussian", "laplace", "pure"]

@@ -6,16 +6,15 @@ periods a release reads is public, so a label that is not certain is refused (do
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, nearest_name, one_of
 
 Unit = Literal["day", "week", "month", "quarter", "year"]
@@ -71,7 +70,7 @@ def check_unit(unit: str) -> Unit:
     )
 
 
-@dataclasses.dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True)
 class Period:
     """One day, week (Monday to Sunday, ISO 8601), month, quarter or year.
 

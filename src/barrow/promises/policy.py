@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
-from barrow._dataclass import dataclass
 from barrow.display import Displayed
 from barrow.errors import ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up

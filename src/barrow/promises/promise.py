@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text
 from barrow.promises.scopes import Scope, scope_of

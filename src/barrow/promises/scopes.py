@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
 from heapq import nlargest
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.promises.periods import UNITS, Calendar, Period, Unit, Window, check_unit
 from barrow.promises.records import RecordMap

@@ -7,14 +7,13 @@ to hide whether a person holds records at all, whichever is larger.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, float_down
 from barrow.queries.quantised import Quantised

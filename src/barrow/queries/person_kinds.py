@@ -6,12 +6,12 @@ Constants are those of docs/proofs/people.md, of the tables really used.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.numerics import float_up
 from barrow.queries.person_query import UP, PersonFunction
 from barrow.queries.profiles import Profiles, Whole

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact, float_down, float_up
 from barrow.queries.lipschitz import Constants
 from barrow.queries.profiles import Profiles, Whole

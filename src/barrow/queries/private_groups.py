@@ -9,12 +9,12 @@ Lipschitz constant for all blocks (docs/proofs/private-groups.md).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, exact_text, float_down
 from barrow.queries.quantised import Quantised

@@ -9,13 +9,12 @@ else needs a client that can build the channel again, as this library can.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import field
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.additive import AdditiveNoise, CalibratedNoise
 from barrow.mechanisms.statistics import UserCounts
 from barrow.promises import Guarantee, KNormNoise

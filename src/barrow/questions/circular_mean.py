@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec import structs
 
 from barrow import heavy, mechanisms
-from barrow._dataclass import dataclass
 from barrow.numerics import float_up
 from barrow.numerics.exact import near
 from barrow.planning.notes import Note, warnings_of

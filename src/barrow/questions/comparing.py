@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, singledispatch
 
 from barrow import planning
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.planning.candidates import BaselineComparison, Candidate, baseline_comparison
 from barrow.planning.rules import paper_rule_linear

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, cast
 
@@ -12,7 +12,6 @@ import numpy as np
 from msgspec import structs
 
 from barrow import planning
-from barrow._dataclass import dataclass
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.numerics import Exact
 from barrow.numerics.exact import at_most, near

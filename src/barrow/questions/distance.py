@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.queries import Query, distance_to
 from barrow.questions.linear import Linear

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 
-from barrow._dataclass import dataclass
 from barrow.questions.answer import Answer
 
 

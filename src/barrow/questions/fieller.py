@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import lru_cache
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms import AdditiveNoise, NoiseDistribution
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up

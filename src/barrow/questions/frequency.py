@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -10,7 +10,6 @@ import numpy as np
 from msgspec import structs
 
 from barrow import mechanisms
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.mechanisms.item_intervals import standing_out

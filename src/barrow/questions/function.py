@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.planning.terms import Terms
 from barrow.queries import Query, function

@@ -7,7 +7,7 @@ are (docs/proofs/private-groups.md).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -15,7 +15,6 @@ from typing import ClassVar
 import numpy as np
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT, at_most, near

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf
 from typing import ClassVar, cast
 
 from barrow import mechanisms, planning
-from barrow._dataclass import dataclass
 from barrow.accounting import price
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.edge_histogram import Spacing

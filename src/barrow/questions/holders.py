@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 
 import numpy as np
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
 from barrow import accounting, mechanisms, planning
-from barrow._dataclass import dataclass
 from barrow.accounting.sampling import inner_alpha_for
 from barrow.engines import Counts, ItemSums, PeopleCounts
 from barrow.engines.sampling import sampled

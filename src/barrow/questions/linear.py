@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -14,7 +14,6 @@ import numpy as np
 from msgspec import structs
 
 from barrow import mechanisms, planning
-from barrow._dataclass import dataclass
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.queries import Query, mean
 from barrow.questions.linear import Linear

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, cast
 
 import numpy as np
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.engines import Counts, ItemSums, PeopleCounts
 from barrow.errors import DataError
 from barrow.noise import Center

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
@@ -12,7 +12,6 @@ from typing import ClassVar
 import numpy as np
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import EdgeNoise

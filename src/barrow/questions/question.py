@@ -9,12 +9,11 @@ import dataclasses
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING
+from dataclasses import MISSING, dataclass
 from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING, ClassVar
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, check_options, nearest_name
 from barrow.numerics import exact_text
 from barrow.numerics.exact import PERCENT, at_most, near

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
 from barrow import planning
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.planning.candidates import (
     ALIKE,

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.queries import Query, region_share
 from barrow.questions.linear import Linear

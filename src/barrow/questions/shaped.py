@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.accounting import price
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError

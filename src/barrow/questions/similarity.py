@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact
 from barrow.planning.terms import Terms
 from barrow.queries import Query, linear_embedding, similarity

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics.exact import near
 from barrow.planning.notes import Note, warnings_of

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -11,7 +11,6 @@ from itertools import pairwise
 import numpy as np
 
 from barrow import mechanisms
-from barrow._dataclass import dataclass
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.mechanisms.item_intervals import standing_out

@@ -7,13 +7,13 @@ proves that they have the public form. What the aggregators' sums say together i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.statistics import UserCounts
 from barrow.mechanisms.summed import SumForm, SummedNoise, mean_of_sums, sum_form

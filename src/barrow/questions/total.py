@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics.exact import at_most, near
 from barrow.planning.terms import Terms

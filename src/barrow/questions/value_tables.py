@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.numerics.places import Places
 from barrow.questions.answer import Rows, value_words
 from barrow.questions.merging import NUMBER, REGIONS

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.planning.terms import Terms
 from barrow.queries import Query, workload

@@ -8,7 +8,7 @@ all triples; the triple that decides is then settled by ball arithmetic (docs/pr
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids, strips

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.numerics import exact_text
 from barrow.randomisers.randomiser import DEEPEST, TOTAL
 from barrow.spaces import Space

@@ -7,11 +7,11 @@ So only the leaves need a draw each; above them the items of a node are pooled (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise.counts.binomial import binomials, binomials_and_poisson
 from barrow.noise.counts.cascade import Cascade

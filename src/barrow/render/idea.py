@@ -7,6 +7,7 @@ prices of every move. The people are made up and the noise has fixed seeds, so n
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from importlib.resources import files
@@ -14,7 +15,6 @@ from typing import cast
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.source import SeededSource
 from barrow.numerics import float_up

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.numerics import float_up
 from barrow.promises import RecordMap, odds_upper
 from barrow.render.figures import BeliefBound, Curve, Figure, belief

@@ -8,6 +8,7 @@ So nobody without records is counted as being at some corner of a map (docs/proo
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
 from heapq import heappop, heappush, heapreplace
@@ -17,7 +18,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.checks import build

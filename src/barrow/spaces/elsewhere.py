@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.spaces.augmented import AugmentedSpace
 from barrow.spaces.checks import build

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, one_of
 from barrow.spaces.checks import checked_unit, finite_array, positive_number
 from barrow.spaces.finite import LabelledSpace

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, reading
 from barrow.spaces.checks import positive_number
 from barrow.spaces.geometry import Box, Geometry

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, optional_library
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry

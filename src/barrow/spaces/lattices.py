@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.spaces.checks import positive_number
 from barrow.spaces.neighbours import WEIGHT_BITS, Floats, Ints, NeighbourGraph

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import digest_of
 from barrow.spaces.checks import checked_unit, finite_array, positive_number

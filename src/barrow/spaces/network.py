@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.spaces.checks import build, checked_unit, positive_number
 from barrow.spaces.covariates import Covariates

@@ -8,12 +8,12 @@ name have a public table of labels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import DataError, ParameterError, reading
 from barrow.spaces.geometry import Box, Floats, Ids
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.spaces.line import Line
 from barrow.spaces.records import Formula, LabelIndex, Labels, Reads

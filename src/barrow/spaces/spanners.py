@@ -9,13 +9,13 @@ no data (docs/proofs/edge-noise.md, Section 5).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact, exact_text

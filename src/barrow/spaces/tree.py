@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -10,7 +11,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, reading
 from barrow.spaces.checks import build, checked_unit, positive_number
 from barrow.spaces.finite import LabelledSpace

@@ -7,13 +7,13 @@ of them through :class:`EdgeTree`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import cast
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.spaces.geometry import masses_below, tree_edges_of
 from barrow.spaces.neighbours import NeighbourGraph

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines import Breakdown, Cell, Counts, ItemSums
 from barrow.engines.counts import merged
 from barrow.engines.sums import joined

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from barrow import engines
-from barrow._dataclass import dataclass
 from barrow.engines import Columns, ItemSums, Source
 from barrow.errors import ParameterError, one_of
 from barrow.promises import RecordMap

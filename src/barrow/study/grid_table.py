@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-
-from barrow._dataclass import dataclass
+from dataclasses import dataclass
 
 _LOUD, _MOST_ROWS = 2.0, 12
 """A promise that costs so many times its distance is spoken of; so many grids of a product are shown."""

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.engines import Breakdown, Cell, Columns, Counts, Engine, ItemSums, PeopleCounts
 from barrow.engines.counts import refuse_more_users
 from barrow.errors import ParameterError
@@ -174,7 +172,7 @@ class CellReader:
         return self._data.columns_about(self._abouts)
 
 
-@dataclasses.dataclass(eq=False)
+@dataclass(eq=False)
 class Planner:
     """Plans of a series: what differs by the name of a period alone is planned once."""
 
@@ -220,7 +218,7 @@ class Planner:
         return result
 
 
-@dataclasses.dataclass(eq=False)
+@dataclass(eq=False)
 class Series:
     """Several releases of one question by one grouping: planned together, and counted in one pass.
 

@@ -10,13 +10,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.engines import Columns, Counts
 from barrow.engines.counts import Integers, merged
 from barrow.errors import DataError, ParameterError, nearest_name

@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.errors import BarrowError, ParameterError, clean, path_text
 from barrow.ledger import Approval, Ledger, ProposedRelease, SigningKey, release_digest
 from barrow.ledger.approvals import STAMP, end_of

@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.display import renderer
 from barrow.engines import Counts, Engine, ItemSums
 from barrow.errors import BarrowError, LedgerError, ParameterError

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.accounting import price
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError

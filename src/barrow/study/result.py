@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from barrow import study
-from barrow._dataclass import dataclass
 from barrow.display import Plotted, paragraphs_html, table_html
 from barrow.errors import ParameterError, optional_library
 from barrow.questions import Answer

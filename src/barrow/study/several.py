@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, optional_library
 from barrow.questions import Question
 from barrow.questions.answer import Rows

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
-from barrow._dataclass import dataclass
 from barrow.display import Displayed
 from barrow.errors import ParameterError, nearest_name, path_text
 from barrow.numerics import Exact, checked_people, exact_text

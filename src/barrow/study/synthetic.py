@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, one_of, optional_library
 from barrow.noise import RandomSource, system_source
 from barrow.numerics import whole

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from barrow._dataclass import dataclass
 from barrow.errors import BarrowError, ParameterError, path_text
 from barrow.ledger import (
     ChainHead,

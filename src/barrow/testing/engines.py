@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
-from barrow._dataclass import dataclass
 from barrow.engines import Columns, Counts, Engine
 from barrow.engines.base import flat_groups
 from barrow.errors import BarrowError, DataError

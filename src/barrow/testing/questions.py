@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
-from barrow._dataclass import dataclass
 from barrow.accounting import price
 from barrow.ledger import Ledger
 from barrow.questions import Question, to_question

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import msgspec
@@ -11,7 +12,6 @@ import numpy as np
 import pytest
 import tomli_w
 
-from barrow._dataclass import dataclass
 from barrow.engines import Columns
 from barrow.engines.base import refuse_unknown
 from barrow.errors import DataError, ParameterError

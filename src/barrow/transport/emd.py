@@ -6,11 +6,12 @@ share at an item need not move, whatever the metric, so only the difference is t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import BarrowError, DataError, ParameterError, reading
 from barrow.spaces.geometry import ones
 from barrow.spaces.space import Floats, Ids, Space

@@ -7,11 +7,11 @@ space, where errors are several cells wide anyway.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.grids import coarser

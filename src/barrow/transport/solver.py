@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 import warnings
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.spaces.space import Floats, Ids
 
 _QUIET = ("POT_BACKEND_DISABLE_PYTORCH", "POT_BACKEND_DISABLE_JAX", "POT_BACKEND_DISABLE_CUPY",

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property, singledispatch
 from typing import Any, cast
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.numerics import Exact, float_up
 from barrow.numerics.exact import PERCENT, at_most
 from barrow.planning.candidates import BaselineComparison

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.planning import reference_distribution
 from barrow.questions import Answer
 from barrow.questions.answer import Sample

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
-from barrow._dataclass import dataclass
 from barrow.errors import BarrowError, ParameterError
 from barrow.promises import Policy, Promise
 from barrow.questions import Question, to_question

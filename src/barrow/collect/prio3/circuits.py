@@ -7,13 +7,13 @@ with a sum below a bound its MultihotCountVec or L1BoundSum: same bits, same pro
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.collect.prio3.fields import Elements, Field128
 from barrow.errors import ParameterError
 

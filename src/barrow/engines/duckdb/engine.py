@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, CountRequest, check_columns
 from barrow.engines.breakdown import EVERYTHING
 from barrow.engines.counts import (
@@ -39,7 +37,7 @@ _RUN, _MOST_RUNS = 2**20, 32
 """Records of periods that are added up together, and the most runs: each looks at the period of every record."""
 
 
-@dataclasses.dataclass
+@dataclass
 class DuckReader:
     """An open source of the DuckDB engine; frames and SQLite tables are loaded once the space is known."""
 

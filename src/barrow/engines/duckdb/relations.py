@@ -7,11 +7,10 @@ import glob
 import gzip
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, wrong_source
 from barrow.engines.counts import redact_errors, refuse_empty
 from barrow.engines.duckdb.session import Session

@@ -11,11 +11,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any, ClassVar, get_args
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow._version import __version__
 from barrow.engines.base import Columns, CountRequest, wrong_source
 from barrow.engines.counts import Sampled, refuse_changed, refuse_empty

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.numbers import BLANKS, INFINITE, LONG_EXPONENT, MOMENT, MOST_CHARACTERS, NUMBER, PADDING
 from barrow.numerics import LIMB_BITS, MOST_RECORDS
 from barrow.spaces.records import DAY, Moments

@@ -8,13 +8,11 @@ afterwards (labels are looked up once for each label).
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, flat_groups, refuse_unknown
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.errors import ParameterError
@@ -31,7 +29,7 @@ _TINY = 1e-150
 """The square of less than this vanishes beside the square of any radius that a space can have."""
 
 
-@dataclasses.dataclass
+@dataclass
 class Encoding:
     """The SQL of a space: moved values, keys for each record, and the item of each distinct key.
 

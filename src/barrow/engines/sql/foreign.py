@@ -12,13 +12,12 @@ import datetime
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, flat_groups
 from barrow.engines.breakdown import WHOLE, Breakdown, Layer, periods_of
 from barrow.engines.counts import LOST, PEOPLE

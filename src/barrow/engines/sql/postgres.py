@@ -8,16 +8,14 @@ that a read-only replica will do. The server's own messages quote values, so non
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import Columns, wrong_source
 from barrow.engines.counts import PrivateTextError, redact_errors, refuse_gone
 from barrow.engines.queries import GENERATED, VIEW, VIRTUAL, Selection, admit, missing_table, refuse_view
@@ -82,7 +80,7 @@ _SETTINGS = {
 }
 
 
-@dataclasses.dataclass
+@dataclass
 class PostgresReader:
     """One read-only, repeatable-read transaction over one relation."""
 

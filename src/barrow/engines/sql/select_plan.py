@@ -11,12 +11,11 @@ together; whatever cannot be counted comes as a row of its own in place of an it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.engines.base import TIMES, Columns, flat_groups
 from barrow.engines.breakdown import EVERYTHING, Layer
 from barrow.engines.counts import (

@@ -17,13 +17,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import decode, edge_values
 from barrow.spaces import Space, edge_tree

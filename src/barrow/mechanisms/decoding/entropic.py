@@ -18,13 +18,13 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from types import ModuleType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.spaces.space import Floats
 
 _HALVINGS = 40

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.decoding.entropic import EntropicDual, inner
 from barrow.mechanisms.decoding.graph_scales import GraphScales, graph_scales

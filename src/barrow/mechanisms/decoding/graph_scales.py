@@ -8,7 +8,7 @@ graph, whatever the space. Everything here is a function of the graph alone, whi
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.space import Floats, Ids
 

@@ -13,11 +13,11 @@ those of what is behind.
 from __future__ import annotations
 
 import heapq
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.decoding.tree_estimates import empirical_bayes, firsts, multipliers, running, spread, top_down
 from barrow.spaces import EdgeTree, Space, edge_tree

@@ -8,12 +8,12 @@ length is right, and private whatever it is (docs/proofs/user-level.md).
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise import Center, RandomSource, RoundedValues, default_grid
 from barrow.noise.additive.hemisphere import rounded_hemisphere

@@ -7,12 +7,12 @@ whatever the level; the levels' estimates are joined by least squares along the 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow._dataclass import dataclass
 from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.decoding.tree_estimates import best_below, consistent, firsts, spread
 from barrow.mechanisms.frequency import whole_counts

@@ -10,6 +10,7 @@ density exp(-epsilon n ||z||_K) is (epsilon, 0)-user-level DP, and no norm of th
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from typing import ClassVar, Unpack
@@ -17,7 +18,6 @@ from typing import ClassVar, Unpack
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import (
     CONFIDENCE,

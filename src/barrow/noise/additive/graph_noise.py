@@ -12,6 +12,7 @@ others have signs, chosen by exact integer weights (the cones of Section 6), and
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from itertools import accumulate, product
@@ -20,7 +21,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise.additive.rounded import Centered, Rounder
 from barrow.noise.additive.values import Center, RoundedValues, checked_scale

@@ -7,6 +7,7 @@ parallelepiped that the first d facets bound, and kept if the other facets hold:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,6 @@ from typing import Any
 import numpy as np
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise.additive.knorm import GammaRadius
 from barrow.noise.additive.rounded import Centered, rounded_vector

@@ -7,13 +7,13 @@ A :class:`Center` is the vector to which noise is added: rationals, with floats 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import BarrowError, DataError, ParameterError
 from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.numerics.exact import nearest_float

@@ -12,13 +12,13 @@ docs/proofs/exact-noise.md.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.noise.lazy_uniform import Ball, LazyUniform, decided
 from barrow.noise.source import RandomSource, Words
 

@@ -14,6 +14,7 @@ least that of the class and its probability at most 1/2.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -22,7 +23,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
-from barrow._dataclass import dataclass
 from barrow.noise.counts.chances import Chances
 from barrow.noise.lazy_uniform import LazyUniform, decided
 from barrow.noise.source import RandomSource

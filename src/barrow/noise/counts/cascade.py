@@ -7,13 +7,13 @@ keeps the rest for the next round; the last few fall one by one (docs/proofs/exa
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise.counts.binomial_rejection import LEAST, draw
 from barrow.noise.counts.chances import Chances

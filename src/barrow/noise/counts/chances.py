@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from barrow._dataclass import dataclass
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]

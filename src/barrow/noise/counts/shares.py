@@ -8,13 +8,13 @@ decides.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.noise.counts.uniform_int import Integers, uniform_below
 from barrow.noise.source import RandomSource, checked_source

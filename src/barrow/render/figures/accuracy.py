@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.render.figures.curves import Curve, end_labels, interpolated, labels_width, line_of, log_range

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.numerics.exact import PERCENT, at_most, near

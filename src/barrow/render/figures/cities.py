@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from io import StringIO
 
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.numerics.exact import near
 from barrow.numerics.places import Floats
 from barrow.spaces.sphere import unit_vectors

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from barrow._dataclass import dataclass
 from barrow.numerics.places import Box, Places
 from barrow.render.figures.readings import Readings
 from barrow.render.figures.svg import Floats

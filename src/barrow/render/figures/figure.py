@@ -11,7 +11,7 @@ import base64
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from html import escape as escape_html
 from importlib.resources import files
@@ -19,7 +19,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, optional_library
 from barrow.render.figures.data import FigureData
 from barrow.render.figures.svg import KEY, clean, element, hatch, lawful

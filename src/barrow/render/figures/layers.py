@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from barrow._dataclass import dataclass
 from barrow.render.figures.figure import Figure
 from barrow.render.figures.readings import Numbers
 from barrow.render.figures.svg import element

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from itertools import chain, pairwise
@@ -13,7 +14,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError, plain_file
 from barrow.render.figures.projection import Box, MapProjection, wide
 from barrow.render.figures.svg import Floats

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import cached_property
@@ -12,7 +13,6 @@ from typing import TypedDict, Unpack
 import numpy as np
 import numpy.typing as npt
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near, rounded_to
 from barrow.numerics.places import Numbers, finite

@@ -10,13 +10,12 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-
-from barrow._dataclass import dataclass
 
 Floats = npt.NDArray[np.float64]
 KEY = "\x01"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from barrow._dataclass import dataclass
 from barrow.numerics.exact import at_most, near
 from barrow.promises import Window, percent_up
 from barrow.questions import Answer

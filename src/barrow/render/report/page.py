@@ -9,11 +9,11 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.render.figures import Figure, document, hundred, script, stylesheet

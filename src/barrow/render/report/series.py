@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from heapq import nlargest
 from itertools import combinations
@@ -11,7 +12,6 @@ from typing import Any
 
 from msgspec import structs
 
-from barrow._dataclass import dataclass
 from barrow.errors import ParameterError
 from barrow.numerics.exact import between, near
 from barrow.promises import Scope, Window, exposure
