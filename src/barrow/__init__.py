@@ -15,63 +15,79 @@ from typing import TYPE_CHECKING
 
 from barrow import display
 from barrow._lazy import lazily
-from barrow._version import __version__
 
 if TYPE_CHECKING:
-    from barrow.accounting import price
-    from barrow.collect import Client
-    from barrow.engines import Source
-    from barrow.errors import BarrowError, DataError, MissingExtraError, ParameterError
-    from barrow.ledger import Budget, Ledger
-    from barrow.local import Report, Server
-    from barrow.planning import Comparison
-    from barrow.promises import DiscreteEmd, Emd, Grouping, Guarantee, ItemMetric, Model, Policy, Promise, UserLevel
-    from barrow.questions import (
-        Answer,
-        CircularMean,
-        Density,
-        Distance,
-        Frequency,
-        Function,
-        Histogram,
-        Items,
-        Mean,
-        Person,
-        Projection,
-        Quantile,
-        Question,
-        Region,
-        Similarity,
-        Spread,
-        Total,
-        Workload,
-    )
-    from barrow.render import plot
-    from barrow.spaces import (
-        Circle,
-        Clustered,
-        Covariates,
-        Discrete,
-        Earth,
-        Embedding,
-        Euclidean,
-        Finite,
-        Graph,
-        Hexagons,
-        Line,
-        Product,
-        Scale,
-        Space,
-        Tree,
-        Week,
-        space_from_spec,
-    )
-    from barrow.study import Data, Release, Study, read, read_study, verify, write_study
-    from barrow.transport.emd import emd
+    from barrow._version import __version__ as __version__
+    from barrow.accounting import price as price
+    from barrow.collect import Client as Client
+    from barrow.engines import Source as Source
+    from barrow.errors import BarrowError as BarrowError
+    from barrow.errors import DataError as DataError
+    from barrow.errors import MissingExtraError as MissingExtraError
+    from barrow.errors import ParameterError as ParameterError
+    from barrow.ledger import Budget as Budget
+    from barrow.ledger import Ledger as Ledger
+    from barrow.local import Report as Report
+    from barrow.local import Server as Server
+    from barrow.planning import Comparison as Comparison
+    from barrow.promises import DiscreteEmd as DiscreteEmd
+    from barrow.promises import Emd as Emd
+    from barrow.promises import Grouping as Grouping
+    from barrow.promises import Guarantee as Guarantee
+    from barrow.promises import ItemMetric as ItemMetric
+    from barrow.promises import Model as Model
+    from barrow.promises import Policy as Policy
+    from barrow.promises import Promise as Promise
+    from barrow.promises import UserLevel as UserLevel
+    from barrow.questions import Answer as Answer
+    from barrow.questions import CircularMean as CircularMean
+    from barrow.questions import Density as Density
+    from barrow.questions import Distance as Distance
+    from barrow.questions import Frequency as Frequency
+    from barrow.questions import Function as Function
+    from barrow.questions import Histogram as Histogram
+    from barrow.questions import Items as Items
+    from barrow.questions import Mean as Mean
+    from barrow.questions import Person as Person
+    from barrow.questions import Projection as Projection
+    from barrow.questions import Quantile as Quantile
+    from barrow.questions import Question as Question
+    from barrow.questions import Region as Region
+    from barrow.questions import Similarity as Similarity
+    from barrow.questions import Spread as Spread
+    from barrow.questions import Total as Total
+    from barrow.questions import Workload as Workload
+    from barrow.render import plot as plot
+    from barrow.spaces import Circle as Circle
+    from barrow.spaces import Clustered as Clustered
+    from barrow.spaces import Covariates as Covariates
+    from barrow.spaces import Discrete as Discrete
+    from barrow.spaces import Earth as Earth
+    from barrow.spaces import Embedding as Embedding
+    from barrow.spaces import Euclidean as Euclidean
+    from barrow.spaces import Finite as Finite
+    from barrow.spaces import Graph as Graph
+    from barrow.spaces import Hexagons as Hexagons
+    from barrow.spaces import Line as Line
+    from barrow.spaces import Product as Product
+    from barrow.spaces import Scale as Scale
+    from barrow.spaces import Space as Space
+    from barrow.spaces import Tree as Tree
+    from barrow.spaces import Week as Week
+    from barrow.spaces import space_from_spec as space_from_spec
+    from barrow.study import Data as Data
+    from barrow.study import Release as Release
+    from barrow.study import Study as Study
+    from barrow.study import read as read
+    from barrow.study import read_study as read_study
+    from barrow.study import verify as verify
+    from barrow.study import write_study as write_study
+    from barrow.transport.emd import emd as emd
 else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "._version": "__version__",
             ".accounting": "price",
             ".collect": "Client",
             ".engines": "Source",
@@ -89,75 +105,6 @@ else:
             ".transport.emd": "emd",
         },
     )
-
-__all__ = [
-    "Answer",
-    "BarrowError",
-    "Budget",
-    "Circle",
-    "CircularMean",
-    "Client",
-    "Clustered",
-    "Comparison",
-    "Covariates",
-    "Data",
-    "DataError",
-    "Density",
-    "Discrete",
-    "DiscreteEmd",
-    "Distance",
-    "Earth",
-    "Embedding",
-    "Emd",
-    "Euclidean",
-    "Finite",
-    "Frequency",
-    "Function",
-    "Graph",
-    "Grouping",
-    "Guarantee",
-    "Hexagons",
-    "Histogram",
-    "ItemMetric",
-    "Items",
-    "Ledger",
-    "Line",
-    "Mean",
-    "MissingExtraError",
-    "Model",
-    "ParameterError",
-    "Person",
-    "Policy",
-    "Product",
-    "Projection",
-    "Promise",
-    "Quantile",
-    "Question",
-    "Region",
-    "Release",
-    "Report",
-    "Scale",
-    "Server",
-    "Similarity",
-    "Source",
-    "Space",
-    "Spread",
-    "Study",
-    "Total",
-    "Tree",
-    "UserLevel",
-    "Week",
-    "Workload",
-    "__version__",
-    "emd",
-    "plot",
-    "price",
-    "read",
-    "read_study",
-    "space_from_spec",
-    "verify",
-    "write_study",
-]
 
 
 def _renderer() -> display.Renderer:
