@@ -77,6 +77,19 @@ class AugmentedSpace(Space):
         """As the inner space does."""
         return self.inner.reads
 
+    def _spec(self) -> dict[str, Any]:
+        return self._plain("inner")
+
+    def _arguments(self) -> dict[str, Any]:
+        return {**super()._arguments(), "inner": self.inner}
+
+    @classmethod
+    def from_spec(cls, spec: Mapping[str, Any]) -> Space:
+        """The space that ``spec`` describes."""
+        from barrow.spaces.spec import space_from_spec
+
+        return build(cls, **{**spec, "inner": space_from_spec(spec["inner"])})
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NoRecords(AugmentedSpace):
@@ -107,8 +120,7 @@ class NoRecords(AugmentedSpace):
             )
         if isinstance(inner, NoRecords):
             raise ParameterError("The space has an item for people without records already.", fix="name it once")
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "no_records_distance", apart)
+        vars(self).update(inner=inner, no_records_distance=apart)
         _ = inner.items
 
     @property
@@ -239,20 +251,10 @@ class NoRecords(AugmentedSpace):
         return _carrier(inner, int(((places - middle) ** 2).sum(axis=1).argmin()))
 
     def _spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "inner": self.inner.to_spec(), "distance": exact_text(self.no_records_distance)}
+        return self._plain("inner", distance=self.no_records_distance)
 
     def _arguments(self) -> dict[str, Any]:
-        far = {} if self.no_records_distance == 1 else {"distance": exact_text(self.no_records_distance)}
-        return {"inner": self.inner, **far}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> NoRecords:
-        """The space that ``spec`` describes."""
-        from barrow.spaces.spec import space_from_spec
-
-        return build(
-            cls, space_from_spec(spec["inner"]), **{key: value for key, value in spec.items() if key != "inner"}
-        )
+        return {name: value for name, value in super()._arguments().items() if (name, value) != ("distance", "1")}
 
 
 def base_space(space: Space) -> Space:

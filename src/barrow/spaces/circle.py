@@ -60,19 +60,19 @@ class Circle(Space):
     ) -> None:
         if step is not None and names is not None:
             raise ParameterError("Both step and names are given.", allowed="one of them", fix="drop names")
-        object.__setattr__(self, "period", positive_number(period, "period", fix="period=24"))
-        object.__setattr__(self, "step", None if step is None else positive_number(step, "step"))
-        object.__setattr__(self, "names", None if names is None else LabelIndex(names, "names"))
-        object.__setattr__(self, "default", default)
-        object.__setattr__(self, "_unit", checked_unit(unit))
-        object.__setattr__(self, "whole", False)
+        vars(self).update(
+            period=positive_number(period, "period", fix="period=24"),
+            step=None if step is None else positive_number(step, "step"),
+            names=None if names is None else LabelIndex(names, "names"),
+        )
+        vars(self).update(default=default, _unit=checked_unit(unit), whole=False)
         if whole is not False and (whole is not True or self.names is None or self.reads.moments is None):
             raise ParameterError(
                 f"whole is {whole!r}.",
                 allowed="True where names are those of the weekdays, Monday first; else nothing",
                 fix="leave whole out",
             )
-        object.__setattr__(self, "whole", whole)
+        vars(self).update(whole=whole)
         if default is not None and self._encode([default], "error")[0] < 0:
             raise ParameterError(f"default is {default!r}.", allowed="a record of the circle", fix="choose one on it")
 
@@ -199,13 +199,4 @@ class Circle(Space):
         return grid_graph([circle_axis(self.items, gaps, bits_for(1))], [1.0], [np.arange(self.items)])
 
     def _spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {"kind": self.kind, "period": self.period, "unit": self._unit}
-        if self.step is not None:
-            spec["step"] = self.step
-        if self.names is not None:
-            spec["names"] = list(self.names.labels)
-        if self.default is not None:
-            spec["default"] = self.default
-        if self.whole:
-            spec["whole"] = True
-        return spec
+        return self._plain("period", "unit", "step", "names", "default", whole=self.whole or None)

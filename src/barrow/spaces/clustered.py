@@ -53,13 +53,9 @@ class Clustered(LabelledSpace):
                 allowed="at least one label each",
                 fix="remove the cluster",
             )
-        object.__setattr__(self, "clusters", groups)
-        object.__setattr__(self, "r", float(r))
-        object.__setattr__(self, "index", LabelIndex(x for _, labels in groups for x in labels))
-        object.__setattr__(self, "default", default)
-        self._check_default()
-        sizes = [len(labels) for _, labels in groups]
-        object.__setattr__(self, "cluster_of", np.repeat(np.arange(len(groups)), sizes))
+        cluster_of = np.repeat(np.arange(len(groups)), [len(labels) for _, labels in groups])
+        vars(self).update(clusters=groups, r=float(r), cluster_of=cluster_of)
+        self._take_labels(LabelIndex(x for _, labels in groups for x in labels), default)
 
     @classmethod
     def grid(cls, clusters: int, items: int, *, r: float) -> Clustered:
@@ -132,11 +128,11 @@ class Clustered(LabelledSpace):
 
     def _spec(self) -> dict[str, Any]:
         clusters = [{"name": name, "labels": list(labels)} for name, labels in self.clusters]
-        return {"kind": self.kind, "r": self.r, "clusters": clusters, **self._default_spec()}
+        return {**self._plain("r"), "clusters": clusters, **self._plain("default")}
 
     def _arguments(self) -> dict[str, Any]:
         clusters = {name: list(labels) for name, labels in self.clusters}
-        return {"clusters": clusters, "r": self.r, **self._default_spec()}
+        return {"clusters": clusters, "r": self.r} | ({} if self.default is None else {"default": self.default})
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Clustered:

@@ -76,11 +76,8 @@ class Covariates(Embedding):
             default=None if default is None or default not in names else called[item[names.index(default)]],
         )
         also = dict(zip(names, item, strict=True))
-        object.__setattr__(self, "index", LabelIndex(called, "nodes", also))
-        object.__setattr__(self, "default", default)
-        object.__setattr__(self, "nodes", names)
-        object.__setattr__(self, "vectors", rows)
-        self._check_default()
+        vars(self).update(nodes=names, vectors=rows)
+        self._take_labels(LabelIndex(called, "nodes", also), default)
 
     @staticmethod
     def edge_change(distance: float, *, degree: int, least_degree: int = 1) -> float:

@@ -10,7 +10,6 @@ moves, and promises hold for all of them (docs/proofs/elsewhere.md).
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -19,13 +18,11 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.spaces.augmented import AugmentedSpace
-from barrow.spaces.checks import build
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.line import Line
 from barrow.spaces.records import Outside
 from barrow.spaces.space import Floats, Ids, Space, Unknown
-from barrow.spaces.spec import space_from_spec
 from barrow.spaces.sphere import EARTH_RADIUS_KM
 
 _DOWN = 1.0 - 2.0**-30
@@ -58,7 +55,7 @@ class Elsewhere(AugmentedSpace):
                 allowed="a line, a Euclidean box or a box on Earth",
                 fix="outside='error', or such a space",
             )
-        object.__setattr__(self, "inner", inner)
+        vars(self).update(inner=inner)
         _ = inner.items
         if not (self.edges > 0.0).all():
             raise ParameterError(
@@ -116,17 +113,6 @@ class Elsewhere(AugmentedSpace):
         inner = self.inner
         most = (90.0, 180.0) if isinstance(inner, Earth) else (sys.float_info.max,) * self.reads.columns
         return Outside(inner.formula, inner.items, most, whole=isinstance(inner, Line) and inner.whole)
-
-    def _spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "inner": self.inner.to_spec()}
-
-    def _arguments(self) -> dict[str, Any]:
-        return {"inner": self.inner}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, Any]) -> Elsewhere:
-        """The space that ``spec`` describes."""
-        return build(cls, **{**spec, "inner": space_from_spec(spec["inner"])})
 
 
 def _edges_on_earth(earth: Earth) -> Floats:

@@ -66,9 +66,7 @@ class Embedding(LabelledSpace):
         unit: str = "",
         default: str | None = None,
     ) -> None:
-        object.__setattr__(self, "index", LabelIndex(labels))
-        object.__setattr__(self, "default", default)
-        self._check_default()
+        self._take_labels(LabelIndex(labels), default)
         rows = finite_array(vectors, "vectors", ndim=2)
         if len(rows) != self.size:
             raise ParameterError(
@@ -77,7 +75,7 @@ class Embedding(LabelledSpace):
                 fix="one row for each label",
             )
         one_of(metric, "metric", ("euclidean", "angular"))
-        object.__setattr__(self, "metric", metric)
+        vars(self).update(metric=metric)
         if metric == "angular":
             points = self._directions(rows)
             unit = "degrees"
@@ -90,10 +88,7 @@ class Embedding(LabelledSpace):
             chosen = (least or 1.0) if diameter is None else positive_number(diameter, "diameter")
         rows.setflags(write=False)
         points.setflags(write=False)
-        object.__setattr__(self, "vectors", rows)
-        object.__setattr__(self, "points", points)
-        object.__setattr__(self, "_unit", checked_unit(unit))
-        object.__setattr__(self, "_diameter", chosen)
+        vars(self).update(vectors=rows, points=points, _unit=checked_unit(unit), _diameter=chosen)
         self._check_different(points)
         if chosen < least:
             self._check_diameter()
@@ -217,15 +212,7 @@ class Embedding(LabelledSpace):
         return near * (1.0 - 4.0 * DISTANCE_ERROR)
 
     def _spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "labels": list(self.labels),
-            "vectors": self.vectors.tolist(),
-            "metric": self.metric,
-            "diameter": self._diameter,
-            "unit": self._unit,
-            **self._default_spec(),
-        }
+        return self._plain("labels", "vectors", "metric", "diameter", "unit", "default")
 
 
 def _nearest(points: Floats, rows: Ids, precision: Any) -> tuple[Ids, float]:

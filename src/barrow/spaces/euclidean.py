@@ -94,17 +94,12 @@ class Euclidean(Space):
             root = float(np.sqrt(np.sum((corners[1] - corners[0]) ** 2)))
             exact = root * root == float(np.sum((corners[1] - corners[0]) ** 2))
             span = root if exact else root * (1.0 + 2.0**-50)
-        for name, value in {
-            "low": corners[0],
-            "high": corners[1],
-            "center": middle,
-            "radius": length,
-            "step": None if step is None else positive_number(step, "step"),
-            "default": None if default is None else tuple(float(x) for x in default),
-            "_unit": checked_unit(unit),
-            "_diameter": span,
-        }.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(low=corners[0], high=corners[1], center=middle, radius=length, _diameter=span)
+        vars(self).update(
+            step=None if step is None else positive_number(step, "step"),
+            default=None if default is None else tuple(float(x) for x in default),
+            _unit=checked_unit(unit),
+        )
         if self.step is not None and float(np.prod(self.shape, dtype=np.float64)) > _MOST_CELLS:
             raise ParameterError(
                 f"step is {step}, which makes more than {_MOST_CELLS:,} cells.",
@@ -291,16 +286,8 @@ class Euclidean(Space):
         return grid_graph(axes, [factor / longer] * len(axes), index)
 
     def _spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {"kind": self.kind, "unit": self._unit}
-        if self.center is not None:
-            spec |= {"center": self.center.tolist(), "radius": self.radius}
-        else:
-            spec |= {"low": self.low.tolist(), "high": self.high.tolist()}
-        if self.step is not None:
-            spec["step"] = self.step
-        if self.default is not None:
-            spec["default"] = list(self.default)
-        return spec
+        shape = ("low", "high") if self.center is None else ("center", "radius")
+        return self._plain("unit", *shape, "step", "default")
 
 
 def _check_corners(low: Floats, high: Floats) -> None:

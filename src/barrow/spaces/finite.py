@@ -26,12 +26,13 @@ class LabelledSpace(Space):
     index: LabelIndex
     default: str | None
 
-    def _check_default(self) -> None:
-        if self.default is not None and self.index.find([self.default])[0] < 0:
+    def _take_labels(self, index: LabelIndex, default: str | None) -> None:
+        vars(self).update(index=index, default=default)
+        if default is not None and index.find([default])[0] < 0:
             raise ParameterError(
-                f"default is {self.default!r}, which is not a label.",
+                f"default is {default!r}, which is not a label.",
                 allowed="one of the labels",
-                fix=f"default={self.index.labels[0]!r}",
+                fix=f"default={index.labels[0]!r}",
             )
 
     @property
@@ -52,9 +53,6 @@ class LabelledSpace(Space):
     def formula(self) -> Formula:
         """The table of labels, and of what else stands for them."""
         return Labels(self.index.known)
-
-    def _default_spec(self) -> dict[str, Any]:
-        return {} if self.default is None else {"default": self.default}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,9 +85,7 @@ class Finite(LabelledSpace):
         diameter: float | None = None,
         default: str | None = None,
     ) -> None:
-        object.__setattr__(self, "index", LabelIndex(labels))
-        object.__setattr__(self, "default", default)
-        self._check_default()
+        self._take_labels(LabelIndex(labels), default)
         matrix = finite_array(distances, "distances", ndim=2)
         check_metric(matrix, self.index.labels)
         largest = float(matrix.max()) or 1.0
@@ -101,9 +97,7 @@ class Finite(LabelledSpace):
                 fix=f"diameter={largest}",
             )
         matrix.setflags(write=False)
-        object.__setattr__(self, "matrix", matrix)
-        object.__setattr__(self, "_unit", checked_unit(unit))
-        object.__setattr__(self, "_diameter", chosen)
+        vars(self).update(matrix=matrix, _unit=checked_unit(unit), _diameter=chosen)
 
     def _distance(self, a: Ids, b: Ids) -> Floats:
         return np.asarray(self.matrix[a, b] / self._diameter)
@@ -115,14 +109,9 @@ class Finite(LabelledSpace):
         return float(off.min() / self._diameter) * (1.0 - DISTANCE_ERROR) if off.size else 1.0
 
     def _spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "labels": list(self.labels),
-            "distances": self.matrix.tolist(),
-            "unit": self._unit,
-            "diameter": self._diameter,
-            **self._default_spec(),
-        }
+        return self._plain(
+            "labels", distances=self.matrix, unit=self._unit, diameter=self._diameter, default=self.default
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,9 +126,7 @@ class Discrete(LabelledSpace):
     _unit, _diameter = "", 1.0
 
     def __init__(self, labels: Sequence[str], *, default: str | None = None) -> None:
-        object.__setattr__(self, "index", LabelIndex(labels))
-        object.__setattr__(self, "default", default)
-        self._check_default()
+        self._take_labels(LabelIndex(labels), default)
 
     def _geometry(self) -> Geometry:
         """A star with edges of 1/2, and clusters of one item each; EMD is half the sum of |d_x|."""
@@ -162,4 +149,4 @@ class Discrete(LabelledSpace):
         return 1.0
 
     def _spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "labels": list(self.labels), **self._default_spec()}
+        return self._plain("labels", "default")

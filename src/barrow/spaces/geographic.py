@@ -81,8 +81,10 @@ class Earth(Space):
         diameter: float | None = None,
         default: Sequence[float] | None = None,
     ) -> None:
-        object.__setattr__(self, "box", (-90.0, -180.0, 90.0, 180.0) if box is None else _check_box(box))
-        object.__setattr__(self, "cell", None if cell is None else positive_number(cell, "cell", fix="cell=10"))
+        vars(self).update(
+            box=(-90.0, -180.0, 90.0, 180.0) if box is None else _check_box(box),
+            cell=None if cell is None else positive_number(cell, "cell", fix="cell=10"),
+        )
         widest = box_diameter_upper(*self.box)
         least = HALF_CIRCUMFERENCE_KM if widest >= math.pi else widest * EARTH_RADIUS_KM * (1.0 + 2.0**-50)
         chosen = least if diameter is None else positive_number(diameter, "diameter")
@@ -92,9 +94,8 @@ class Earth(Space):
                 allowed=f"at least {least:.6g} km",
                 fix="leave diameter out, or give a smaller box",
             )
-        object.__setattr__(self, "_diameter", chosen)
-        object.__setattr__(self, "_chosen", None if diameter is None else chosen)
-        object.__setattr__(self, "default", None if default is None else (float(default[0]), float(default[1])))
+        vars(self).update(_diameter=chosen, _chosen=None if diameter is None else chosen)
+        vars(self).update(default=None if default is None else (float(default[0]), float(default[1])))
         if self.cell is not None:
             _ = self.rows
         south, west, north, east = self.box
@@ -242,14 +243,7 @@ class Earth(Space):
         return latitude_graph(self.points, self._diameter, checked_spacing(spacing, "km"))
 
     def _spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {"kind": self.kind, "box": list(self.box)}
-        if self.cell is not None:
-            spec["cell"] = self.cell
-        if self._chosen is not None:
-            spec["diameter"] = self._chosen
-        if self.default is not None:
-            spec["default"] = list(self.default)
-        return spec
+        return self._plain("box", "cell", diameter=self._chosen, default=self.default)
 
 
 def _check_box(box: Sequence[float]) -> Box:

@@ -64,8 +64,7 @@ class Groups(Product):
                 f"There are {known.items} groups.", allowed=f"2 to {_MOST:,} public labels", fix='labels = ["a", "b"]'
             )
         super().__init__([known, inner], weights=[far / (1 + far), 1 / (1 + far)])
-        object.__setattr__(self, "name", str(name))
-        object.__setattr__(self, "group_distance", far)
+        vars(self).update(name=str(name), group_distance=far)
 
     name: str
     group_distance: Fraction
@@ -98,21 +97,11 @@ class Groups(Product):
         return Geometry(parts=parts, within=self.inner, group_distance=min(far, Fraction(1)))
 
     def _spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "name": self.name,
-            "labels": list(self.parts[0].labels),
-            "distance": exact_text(self.group_distance),
-            "inner": self.inner.to_spec(),
-        }
+        return self._plain("name", labels=self.parts[0].labels, distance=self.group_distance, inner=self.inner)
 
     def _arguments(self) -> dict[str, Any]:
-        return {
-            "labels": list(self.parts[0].labels),
-            "inner": self.inner,
-            "distance": exact_text(self.group_distance),
-            "name": self.name,
-        }
+        spec = self.to_spec()
+        return {name: self.inner if name == "inner" else spec[name] for name in ("labels", "inner", "distance", "name")}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Groups:

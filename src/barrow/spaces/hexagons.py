@@ -45,9 +45,7 @@ class Hexagons(LabelledSpace):
 
     def __init__(self, cells: Sequence[str], *, default: str | None = None) -> None:
         h3 = _h3()
-        object.__setattr__(self, "index", LabelIndex(cells, "cells"))
-        object.__setattr__(self, "default", default)
-        self._check_default()
+        self._take_labels(LabelIndex(cells, "cells"), default)
         wrong = next((c for c in self.labels if not h3.is_valid_cell(c)), None)
         if wrong is not None:
             raise ParameterError(f"{wrong!r} is not an H3 cell.", allowed="H3 indexes", fix="h3.latlng_to_cell(…)")
@@ -58,8 +56,8 @@ class Hexagons(LabelledSpace):
                 allowed="one resolution",
                 fix="choose one",
             )
-        object.__setattr__(self, "resolution", resolutions.pop())
-        object.__setattr__(self, "points", np.array([h3.cell_to_latlng(c) for c in self.labels]))
+        points = np.array([h3.cell_to_latlng(c) for c in self.labels])
+        vars(self).update(resolution=resolutions.pop(), points=points)
 
     @classmethod
     def around(cls, lat: float, lon: float, *, resolution: int, rings: int) -> Hexagons:
@@ -144,4 +142,4 @@ class Hexagons(LabelledSpace):
         return scattered_graph(self.points, self.diameter, width or least, least)
 
     def _spec(self) -> dict[str, Any]:
-        return {"kind": self.kind, "cells": list(self.labels), **self._default_spec()}
+        return self._plain(cells=self.labels, default=self.default)

@@ -76,20 +76,17 @@ class Line(Space):
             )
         if step is not None and points is not None:
             raise ParameterError("Both step and points are given.", allowed="one of them", fix="drop points")
-        object.__setattr__(self, "low", float(ends[0]))
-        object.__setattr__(self, "high", float(ends[1]))
-        object.__setattr__(self, "step", None if step is None else positive_number(step, "step"))
-        object.__setattr__(self, "exact_points", points is not None)
-        object.__setattr__(self, "_unit", checked_unit(unit))
-        object.__setattr__(self, "default", default)
+        vars(self).update(low=float(ends[0]), high=float(ends[1]), exact_points=points is not None)
+        vars(self).update(step=None if step is None else positive_number(step, "step"), _unit=checked_unit(unit))
         self._choose_items(cells, whole)
-        object.__setattr__(self, "points", self._make_points(points))
+        vars(self).update(points=self._make_points(points))
         if default is not None and not (isinstance(default, int | float) and self.low <= default <= self.high):
             raise ParameterError(
                 f"default is {default!r}.",
                 allowed=f"a number from {self.low} to {self.high}",
                 fix="choose one inside",
             )
+        vars(self).update(default=None if default is None else float(default))
 
     def _choose_items(self, cells: bool | None, whole: bool) -> None:
         """Points or cells, as asked or as the numbers say."""
@@ -97,8 +94,7 @@ class Line(Space):
             if value is not None and not isinstance(value, bool):
                 raise ParameterError(f"{name} is {value!r}.", allowed="True or False", fix=f"leave {name} out")
         by_itself = self.step is not None and not self._evenly_whole
-        object.__setattr__(self, "cells", by_itself if cells is None else cells)
-        object.__setattr__(self, "whole", bool(whole))
+        vars(self).update(cells=by_itself if cells is None else cells, whole=bool(whole))
         if (self.step is None and cells) or (by_itself and cells is False):
             raise ParameterError(
                 f"cells is {cells}, which does not go with the step {self.step}.",
@@ -240,18 +236,8 @@ class Line(Space):
         return grid_graph([axis], [1.0 / self.diameter], [np.arange(self.items)])
 
     def _spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {"kind": self.kind, "low": self.low, "high": self.high, "unit": self._unit}
-        if self.step is not None:
-            spec["step"] = self.step
-        if self._evenly_whole:
-            spec["cells"] = self.cells
-        if self.whole:
-            spec["whole"] = True
-        if self.exact_points:
-            spec["points"] = self.points.tolist()
-        if self.default is not None:
-            spec["default"] = float(self.default)
-        return spec
+        said = {"cells": self._evenly_whole, "whole": self.whole, "points": self.exact_points}
+        return self._plain("low", "high", "unit", "step", *(name for name in said if said[name]), "default")
 
     @cached_property
     def digest(self) -> str:

@@ -61,15 +61,10 @@ class Graph(LabelledSpace):
         default: str | None = None,
     ) -> None:
         table = _checked_edges(edges)
-        object.__setattr__(self, "edges", table)
-        object.__setattr__(self, "index", LabelIndex(dict.fromkeys(node for a, b, _ in table for node in (a, b))))
-        object.__setattr__(self, "default", default)
-        self._check_default()
-        number = {label: i for i, label in enumerate(self.labels)}
-        object.__setattr__(self, "tails", np.array([number[a] for a, _, _ in table], dtype=np.int64))
-        object.__setattr__(self, "heads", np.array([number[b] for _, b, _ in table], dtype=np.int64))
-        object.__setattr__(self, "lengths", np.array([length for _, _, length in table]))
-        object.__setattr__(self, "_unit", checked_unit(unit))
+        self._take_labels(LabelIndex(dict.fromkeys(node for a, b, _ in table for node in (a, b))), default)
+        tails, heads = (np.array([self.index.known[row[end]] for row in table], dtype=np.int64) for end in (0, 1))
+        lengths = np.array([length for _, _, length in table])
+        vars(self).update(edges=table, tails=tails, heads=heads, lengths=lengths, _unit=checked_unit(unit))
         check_connected(self.size, self.tails, self.heads, self.labels)
         self._check_lengths()
         largest = self._largest()
@@ -80,7 +75,7 @@ class Graph(LabelledSpace):
                 allowed=f"at least {np.nextafter(largest, np.inf):.17g}",
                 fix="leave diameter out",
             )
-        object.__setattr__(self, "_diameter", chosen)
+        vars(self).update(_diameter=chosen)
 
     def _check_lengths(self) -> None:
         """No edge may be longer than another way: over any nodes in a small graph, over one node in a large one."""
@@ -169,9 +164,7 @@ class Graph(LabelledSpace):
         return NeighbourGraph(self.size, self.tails, self.heads, lengths, stretch=stretch_upper(1))
 
     def _spec(self) -> dict[str, Any]:
-        edges = [list(edge) for edge in self.edges]
-        spec = {"kind": self.kind, "edges": edges, "unit": self._unit, "diameter": self._diameter}
-        return spec | self._default_spec()
+        return self._plain("edges", "unit", "diameter", "default")
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Space:

@@ -66,8 +66,7 @@ class Product(Space):
             )
         if not all(isinstance(part, Space) for part in parts):
             raise ParameterError("A part is not a space.", allowed="spaces", fix="[Line(0, 1), Circle(24)]")
-        object.__setattr__(self, "parts", tuple(parts))
-        object.__setattr__(self, "weights", shares)
+        vars(self).update(parts=tuple(parts), weights=shares)
 
     @classmethod
     def trips(cls, *, box: Sequence[float], cell: float, weights: Sequence[Exact] | None = None) -> Product:
@@ -195,11 +194,7 @@ class Product(Space):
         return product_graph([(rounded(part, graph, bits), w, part.items, ids) for part, graph, w, ids in several])
 
     def _spec(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "weights": [exact_text(w) for w in self.weights],
-            "parts": [part.to_spec() for part in self.parts],
-        }
+        return self._plain("weights", "parts")
 
     def _arguments(self) -> dict[str, Any]:
         return {"parts": self.parts, "weights": [exact_text(w) for w in self.weights]}

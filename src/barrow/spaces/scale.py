@@ -37,7 +37,7 @@ class Scale(Line):
                 allowed="at least two, in order",
                 fix='["never", "sometimes", "often"]',
             )
-        object.__setattr__(self, "answers", index)
+        vars(self).update(answers=index)
         number = None if default is None else index.known.get(default, -1) + 1
         if number == 0:
             raise ParameterError(
@@ -69,5 +69,4 @@ class Scale(Line):
         return f"{self.kind} {self.digest}"
 
     def _spec(self) -> dict[str, Any]:
-        default = {} if self.default is None else {"default": self.label(self.default_item)}
-        return {"kind": self.kind, "answers": list(self.answers.labels), **default}
+        return self._plain("answers", default=None if self.default is None else self.label(self.default_item))

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import DataError, ParameterError, one_of
-from barrow.numerics import digest_of
+from barrow.numerics import digest_of, exact_text
 from barrow.spaces.checks import Written, build, without_names
 from barrow.spaces.geometry import Floats, Geometry, Ids, check_bounds, states
-from barrow.spaces.records import Formula, Labels, Reads
+from barrow.spaces.records import Formula, LabelIndex, Labels, Reads
 
 if TYPE_CHECKING:
     from barrow.spaces.neighbours import NeighbourGraph
@@ -99,6 +99,11 @@ class Space(ABC):
     def _spec(self) -> dict[str, Any]:
         """Plain data that hold everything; a space that never reads files may say them in ``to_spec`` itself."""
         raise NotImplementedError(f"{type(self).__name__} does not say its plain data")
+
+    def _plain(self, *names: str, **values: Any) -> dict[str, Any]:
+        """The kind, attributes by their names and other values as plain data; those that are None are left out."""
+        given = {"kind": self.kind, **{name: getattr(self, name) for name in names}, **values}
+        return {name: _plain_value(value) for name, value in given.items() if value is not None}
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Space:
@@ -375,6 +380,17 @@ def only_in_python(kind: str, reads: Reads) -> ParameterError:
         allowed="line, circle, euclidean (a ball in at most 7 dimensions), earth, product, and spaces of labels",
         fix="add a column of labels to the records and use a space of labels",
     )
+
+
+def _plain_value(value: Any) -> Any:
+    """Arrays, tuples and lists of labels as lists, exact numbers as texts, spaces as their plain data."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple | list | LabelIndex):
+        return [_plain_value(part) for part in (value.labels if isinstance(value, LabelIndex) else value)]
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    return value.to_spec() if isinstance(value, Space) else value
 
 
 def _shown(value: Any) -> str:

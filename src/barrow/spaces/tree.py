@@ -58,17 +58,12 @@ class Tree(LabelledSpace):
             table = tuple((str(c), str(p), positive_number(length, f"the length of {c!r}")) for c, p, length in edges)
         children, root = _children(table)
         leaves, spans, depth, meets = _walk(children, root)
-        object.__setattr__(self, "edges", table)
-        object.__setattr__(self, "index", LabelIndex(leaves))
-        object.__setattr__(self, "default", default)
-        self._check_default()
+        self._take_labels(LabelIndex(leaves), default)
         # One edge above every node but the root: the mass below it is the mass of leaves start .. end-1.
-        object.__setattr__(self, "starts", np.array([spans[c][0] for c, _, _ in table]))
-        object.__setattr__(self, "ends", np.array([spans[c][1] for c, _, _ in table]))
-        object.__setattr__(self, "lengths", np.array([length for _, _, length in table]))
-        object.__setattr__(self, "_depth", np.array(depth))
-        object.__setattr__(self, "_meets", np.array(meets))
-        object.__setattr__(self, "_unit", checked_unit(unit))
+        starts, ends = (np.array([spans[c][side] for c, _, _ in table]) for side in (0, 1))
+        lengths = np.array([length for _, _, length in table])
+        vars(self).update(edges=table, starts=starts, ends=ends, lengths=lengths)
+        vars(self).update(_depth=np.array(depth), _meets=np.array(meets), _unit=checked_unit(unit))
         longest = _longest_path(children, root) * (1.0 + 2.0**-45) if len(leaves) > 1 else 1.0
         chosen = longest if diameter is None else positive_number(diameter, "diameter")
         if chosen < longest * (1.0 - 2.0**-40):
@@ -77,7 +72,7 @@ class Tree(LabelledSpace):
                 allowed=f"at least {longest:.12g}",
                 fix="leave diameter out",
             )
-        object.__setattr__(self, "_diameter", chosen)
+        vars(self).update(_diameter=chosen)
 
     @classmethod
     def nested(
@@ -202,9 +197,7 @@ class Tree(LabelledSpace):
         return min(1.0, self._shortest / self._diameter) * (1.0 - DISTANCE_ERROR)
 
     def _spec(self) -> dict[str, Any]:
-        edges = [[c, p, length] for c, p, length in self.edges]
-        spec = {"kind": self.kind, "edges": edges, "unit": self._unit, "diameter": self._diameter}
-        return spec | self._default_spec()
+        return self._plain("edges", "unit", "diameter", "default")
 
     @classmethod
     def from_spec(cls, spec: Mapping[str, Any]) -> Tree:
