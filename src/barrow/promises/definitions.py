@@ -20,13 +20,14 @@ collections of n users that differ in the data of one user, and n is public.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import Field, dataclass, fields
 from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar, Literal
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text, float_up
+from barrow.numerics import Exact, exact, exact_text, float_up, whole
 
 Distance = Literal["item", "user", "EMD"]
 Symbol = Literal["alpha", "epsilon"]
@@ -87,16 +88,45 @@ def share(value: Exact, name: str) -> Fraction:
     return number
 
 
+def _share_or_none(value: Exact | None, name: str) -> Fraction | None:
+    return None if value is None else share(value, name)
+
+
+_READERS: dict[str, Callable[..., object]] = {
+    **dict.fromkeys(("alpha", "alpha0", "epsilon", "mu"), positive),
+    **dict.fromkeys(("items", "reports", "samples"), whole),
+    **dict.fromkeys(("least_distance", "range_ratio"), _share_or_none),
+    "delta": probability,
+    "radius": share,
+    "model": lambda value, name: to_model(value),
+    "bounded": lambda value, name: bool(value),
+}
+"""How a public number is read and checked, by its name: the same in every definition and event."""
+
+
+def take(value: object, **given: object) -> None:
+    """Set fields of a frozen value, each read and checked as what is called so always is.
+
+    >>> built = Emd.__new__(Emd)
+    >>> take(built, alpha="1/3", model="local")
+    >>> built.alpha, built.model
+    (Fraction(1, 3), Model.LOCAL)
+    """
+    vars(value).update({name: _READERS[name](number, name) for name, number in given.items()})
+
+
 class Definition:
     """What all nine definitions share: a unit of distance, a model, boundedness, and the map from w to (eps, delta).
 
-    ``loss`` is the alpha or the epsilon, and ``symbol`` says which; ``radius`` is None but for discrete EMD-DP.
+    ``loss`` is the alpha or the epsilon, and ``symbol`` says which; ``_called`` is what follows its numbers in words;
+    ``radius`` is None but for discrete EMD-DP.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[object]]]
     distance: ClassVar[Distance]
     symbol: ClassVar[Symbol]
     label: ClassVar[str]
+    _called: ClassVar[str]
     delta: Fraction
     model: Model
     bounded: bool
@@ -159,6 +189,12 @@ class Definition:
         _distance(w)
         return float_up(self.delta)
 
+    def __str__(self) -> str:
+        letters = {"alpha": "α", "epsilon": "ε", "delta": "δ", "radius": "r"}
+        numbers = ", ".join(f"{letters[name]}={float(value):.6g}" for name, value in self.parameters.items())
+        size = "bounded" if self.bounded else "unbounded"
+        return f"({numbers})-{self._called.format(size=size)} ({self.model.value})"
+
     def to_json(self) -> dict[str, object]:
         """Plain data; numbers as exact text.
 
@@ -188,19 +224,16 @@ class ItemMetric(Definition):
     delta: Fraction
     distance: ClassVar[Distance] = "item"
     symbol: ClassVar[Symbol] = "alpha"
+    _called: ClassVar[str] = "d_X-DP for one item"
     model = Model.LOCAL
     bounded = True
 
     def __init__(self, alpha: Exact, delta: Exact = 0) -> None:
-        object.__setattr__(self, "alpha", positive(alpha, "alpha"))
-        object.__setattr__(self, "delta", probability(delta))
+        take(self, alpha=alpha, delta=delta)
 
     def delta_at(self, w: Exact) -> float:
         """delta, whatever ``w``."""
         return float_up(self.delta) if _distance(w) else 0.0
-
-    def __str__(self) -> str:
-        return f"(α={_show(self.alpha)}, δ={_show(self.delta)})-d_X-DP for one item (local)"
 
 
 @dataclass(frozen=True, init=False)
@@ -220,15 +253,10 @@ class UserLevel(Definition):
     distance: ClassVar[Distance] = "user"
     symbol: ClassVar[Symbol] = "epsilon"
     label: ClassVar[str] = "def:user-level-central-dp"
+    _called: ClassVar[str] = "{size} user-level DP"
 
     def __init__(self, epsilon: Exact, delta: Exact = 0, *, model: str = Model.CENTRAL, bounded: bool = False) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", probability(delta))
-        object.__setattr__(self, "model", to_model(model))
-        object.__setattr__(self, "bounded", bool(bounded))
-
-    def __str__(self) -> str:
-        return f"(ε={_show(self.epsilon)}, δ={_show(self.delta)})-{_size(self)} user-level DP ({self.model.value})"
+        take(self, epsilon=epsilon, delta=delta, model=model, bounded=bounded)
 
     def user_level(self, largest_distance: Fraction = Fraction(1)) -> UserLevel:
         """Itself."""
@@ -263,15 +291,10 @@ class Emd(Definition):
     distance: ClassVar[Distance] = "EMD"
     symbol: ClassVar[Symbol] = "alpha"
     label: ClassVar[str] = "def:emd-dp"
+    _called: ClassVar[str] = "{size} EMD-DP"
 
     def __init__(self, alpha: Exact, delta: Exact = 0, *, model: str = Model.CENTRAL, bounded: bool = False) -> None:
-        object.__setattr__(self, "alpha", positive(alpha, "alpha"))
-        object.__setattr__(self, "delta", probability(delta))
-        object.__setattr__(self, "model", to_model(model))
-        object.__setattr__(self, "bounded", bool(bounded))
-
-    def __str__(self) -> str:
-        return f"(α={_show(self.alpha)}, δ={_show(self.delta)})-{_size(self)} EMD-DP ({self.model.value})"
+        take(self, alpha=alpha, delta=delta, model=model, bounded=bounded)
 
     def user_level(self, largest_distance: Fraction = Fraction(1)) -> UserLevel:
         """Alpha times the largest distance (Section 8 of the paper)."""
@@ -307,13 +330,11 @@ class DiscreteEmd(Definition):
     distance: ClassVar[Distance] = "EMD"
     symbol: ClassVar[Symbol] = "epsilon"
     label: ClassVar[str] = "def:discrete-emd-dp-central"
+    _called: ClassVar[str] = "discrete EMD-DP"
     bounded = False
 
     def __init__(self, epsilon: Exact, delta: Exact = 0, *, radius: Exact, model: str = Model.CENTRAL) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", probability(delta))
-        object.__setattr__(self, "radius", share(radius, "radius"))
-        object.__setattr__(self, "model", to_model(model))
+        take(self, epsilon=epsilon, delta=delta, radius=radius, model=model)
 
     def steps_at(self, w: Exact) -> int:
         """How many steps of length r reach distance ``w``; at least one.
@@ -330,12 +351,6 @@ class DiscreteEmd(Definition):
     def delta_at(self, w: Exact) -> float:
         """The geometric sum of group privacy, rounded up; at most 1."""
         return group_delta_upper(self.epsilon, self.delta, self.steps_at(w))
-
-    def __str__(self) -> str:
-        return (
-            f"(ε={_show(self.epsilon)}, δ={_show(self.delta)}, r={_show(self.radius)})"
-            f"-discrete EMD-DP ({self.model.value})"
-        )
 
     def user_level(self, largest_distance: Fraction = Fraction(1)) -> UserLevel:
         """By group privacy."""
@@ -377,11 +392,3 @@ def group_delta_upper(epsilon: Exact, delta: Exact, steps: int) -> float:
     # Rounding outwards: the arguments by one unit each, the two expm1, the quotient and the product by a few.
     ratio = math.expm1(float_up(eps * steps)) / math.expm1(math.nextafter(float(eps), 0.0))
     return min(1.0, float_up(total) * ratio * (1.0 + 2.0**-48))
-
-
-def _size(definition: UserLevel | Emd) -> str:
-    return "bounded" if definition.bounded else "unbounded"
-
-
-def _show(value: Fraction) -> str:
-    return f"{float(value):.6g}"

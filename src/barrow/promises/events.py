@@ -20,11 +20,11 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from barrow.errors import ParameterError, plain_table, reading
-from barrow.numerics import Exact, exact_text, float_down, float_up, whole
+from barrow.numerics import Exact, exact_text, float_down, float_up
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.promises.aggregation import Aggregation
 from barrow.promises.channels import ItemChannel, to_channel
-from barrow.promises.definitions import Emd, Model, UserLevel, positive, probability, share, to_model
+from barrow.promises.definitions import Emd, Model, UserLevel, probability, share, take
 from barrow.promises.guarantees import Guarantee
 from barrow.promises.pairs import Pair, linear_pair
 
@@ -155,9 +155,7 @@ class KNormNoise(Event):
     range_ratio: Fraction | None
 
     def __init__(self, alpha: Exact, *, model: str, range_ratio: Exact | None = None) -> None:
-        object.__setattr__(self, "alpha", positive(alpha, "alpha"))
-        object.__setattr__(self, "model", to_model(model))
-        object.__setattr__(self, "range_ratio", _ratio(range_ratio))
+        take(self, alpha=alpha, model=model, range_ratio=range_ratio)
 
     def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
         """Alpha times :meth:`change` (docs/proofs/promises.md)."""
@@ -204,10 +202,7 @@ class GaussianNoise(Event):
     range_ratio: Fraction | None
 
     def __init__(self, mu: Exact, *, delta: Exact, model: str, range_ratio: Exact | None = None) -> None:
-        object.__setattr__(self, "mu", positive(mu, "mu"))
-        object.__setattr__(self, "delta", _open_probability(delta))
-        object.__setattr__(self, "model", to_model(model))
-        object.__setattr__(self, "range_ratio", _ratio(range_ratio))
+        take(self, mu=mu, delta=_open_probability(delta), model=model, range_ratio=range_ratio)
 
     def mu_at(self, share: Fraction, reach: Fraction) -> Fraction:
         """Mu times :meth:`change`: what was drawn is dominated by two normal distributions so far apart."""
@@ -305,8 +300,7 @@ class SecureSum(KNormNoise):
         parties = Aggregation(aggregators, dishonest)
         if self.model is not Model.AGGREGATED:
             raise ParameterError(f"model is {self.model.value!r}.", allowed="'aggregated'", fix="leave it out")
-        object.__setattr__(self, "aggregators", parties.aggregators)
-        object.__setattr__(self, "dishonest", parties.dishonest)
+        vars(self).update(aggregators=parties.aggregators, dishonest=parties.dishonest)
 
     def pair(self, tail: Fraction, projection: Fraction) -> Pair:
         """Randomised response: discrete noise is not dominated by the Laplace pair of the same parameter."""
@@ -329,9 +323,7 @@ class PureRelease(Event):
     bounded: bool
 
     def __init__(self, alpha: Exact, *, model: str, bounded: bool = False) -> None:
-        object.__setattr__(self, "alpha", positive(alpha, "alpha"))
-        object.__setattr__(self, "model", to_model(model))
-        object.__setattr__(self, "bounded", bool(bounded))
+        take(self, alpha=alpha, model=model, bounded=bounded)
 
     def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
         """Alpha times the EMD."""
@@ -389,15 +381,8 @@ class ShuffledReports(Event):
         randomiser: str | None = None,
         channel: ItemChannel | Mapping[str, Any] | None = None,
     ) -> None:
-        object.__setattr__(self, "alpha0", positive(alpha0, "alpha0"))
-        object.__setattr__(self, "reports", whole(reports, "reports"))
-        object.__setattr__(self, "items", whole(items, "items"))
-        object.__setattr__(self, "delta", probability(delta))
-        object.__setattr__(self, "model", to_model(model))
-        least = None if least_distance is None else share(least_distance, "least_distance")
-        object.__setattr__(self, "least_distance", least)
-        object.__setattr__(self, "randomiser", _family(randomiser))
-        object.__setattr__(self, "channel", to_channel(channel))
+        take(self, alpha0=alpha0, reports=reports, items=items, delta=delta, model=model, least_distance=least_distance)
+        vars(self).update(randomiser=_family(randomiser), channel=to_channel(channel))
         if self.items > self.reports:
             raise ParameterError(
                 f"items is {items} but reports is only {reports}.",
@@ -441,11 +426,8 @@ class SampledItems(Event):
     inner: Event
 
     def __init__(self, *, samples: int, radius: Exact | None = None, delta: Exact, inner: Event) -> None:
-        object.__setattr__(self, "samples", whole(samples, "samples"))
-        object.__setattr__(self, "radius", None if radius is None else share(radius, "radius"))
-        object.__setattr__(self, "delta", probability(delta))
-        object.__setattr__(self, "inner", inner)
-        object.__setattr__(self, "model", inner.model)
+        vars(self).update(radius=None if radius is None else share(radius, "radius"), inner=inner, model=inner.model)
+        take(self, samples=samples, delta=delta)
 
     @property
     def base_event(self) -> Event:
@@ -485,9 +467,7 @@ class UserLevelRelease(Event):
     model: Model
 
     def __init__(self, epsilon: Exact, *, delta: Exact = 0, model: str) -> None:
-        object.__setattr__(self, "epsilon", positive(epsilon, "epsilon"))
-        object.__setattr__(self, "delta", probability(delta))
-        object.__setattr__(self, "model", to_model(model))
+        take(self, epsilon=epsilon, delta=delta, model=model)
 
     def epsilon_at(self, share: Fraction, reach: Fraction, delta: Fraction) -> Fraction:
         """Its epsilon, whatever the change, at its own delta and every larger one."""
@@ -571,10 +551,6 @@ def _worst(event: KNormNoise | GaussianNoise, ratio: Fraction | None) -> UserLev
     if ratio is None:
         return None
     return UserLevel(event.epsilon_at(_ONE, _ONE, event.delta), event.delta, model=event.model)
-
-
-def _ratio(value: Exact | None) -> Fraction | None:
-    return None if value is None else share(value, "range_ratio")
 
 
 def _family(name: str | None) -> str | None:
