@@ -244,7 +244,7 @@ class Ledger(Displayed, GovernedLedger):
 
     def records(self) -> tuple[Record, ...]:
         """All records, oldest first."""
-        return self._fresh().records
+        return tuple(self._fresh().records)
 
     def folders(self, seq: int) -> tuple[str, ...]:
         """The folders that were named for the release of record ``seq``, the first one first."""

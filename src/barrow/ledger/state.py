@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -137,9 +138,9 @@ def make_row(
     return Row(seq, body, link(GENESIS if before is None else before.hash, body))
 
 
-@dataclass(frozen=True)
+@dataclass
 class LedgerState:
-    """Everything that a verified chain says.
+    """Everything that a verified chain says. It changes only while :meth:`extended` makes it, before anybody has it.
 
     ``charges``, ``staged``, ``outputs`` and ``leases`` are by the number of the record that reserved; a lease is the
     number of the record that last gave the right to draw.
@@ -147,13 +148,13 @@ class LedgerState:
 
     budget: Budget
     name: str
-    records: tuple[Record, ...]
-    charges: Mapping[int, Charge] = field(default_factory=dict)
-    keys: Mapping[str, int] = field(default_factory=dict)
-    leases: Mapping[int, int] = field(default_factory=dict)
-    abandoned: frozenset[int] = frozenset()
-    staged: Mapping[int, Digests] = field(default_factory=dict)
-    committed: Mapping[int, Digests] = field(default_factory=dict)
+    records: list[Record]
+    charges: dict[int, Charge] = field(default_factory=dict)
+    keys: dict[str, int] = field(default_factory=dict)
+    leases: dict[int, int] = field(default_factory=dict)
+    abandoned: set[int] = field(default_factory=set)
+    staged: dict[int, Digests] = field(default_factory=dict)
+    committed: dict[int, Digests] = field(default_factory=dict)
     consent: Consent | None = None
 
     @classmethod
@@ -166,7 +167,7 @@ class LedgerState:
         if record.kind != "init" or first.hash != link(GENESIS, first.body):
             raise CorruptLedgerError.at(first.seq, "it is not the beginning of a chain")
         name = str(record.data["ledger"])
-        return cls(_budget(record), name, (record,), consent=_consent(record, name)).extended(rows[1:])
+        return cls(_budget(record), name, [record], consent=_consent(record, name)).extended(rows[1:])
 
     @property
     def head(self) -> ChainHead:
@@ -192,49 +193,20 @@ class LedgerState:
         """This book with more rows, each checked against the one before it."""
         if not rows:
             return self
-        reading, before = _StateReader(self), self.records[-1]
+        built = copy(self)
+        for name in ("records", "charges", "keys", "leases", "abandoned", "staged", "committed"):
+            setattr(built, name, copy(getattr(self, name)))
         for row in rows:
+            before = built.last
             if row.seq != before.seq + 1 or row.hash != link(before.hash, row.body):
                 raise CorruptLedgerError.at(row.seq, "its hash does not follow from the record before it")
             record = Record.of(row)
             if record.when < before.when:
                 raise CorruptLedgerError.at(row.seq, "it is older than the record before it")
-            reading.add(record)
-            before = record
-        return reading.state()
+            built._add(record)
+        return built
 
-
-class Digests(NamedTuple):
-    """SHA-256 of the values of a release and, where it is known, of its whole statement."""
-
-    outputs: str
-    statement: str | None
-
-
-class _StateReader:
-    """A book while it grows."""
-
-    def __init__(self, state: LedgerState) -> None:
-        self._state, self._budget = state, state.budget
-        self._records, self._charges, self._keys = list(state.records), dict(state.charges), dict(state.keys)
-        self._leases, self._staged, self._committed = dict(state.leases), dict(state.staged), dict(state.committed)
-        self._abandoned, self._consent = set(state.abandoned), state.consent
-
-    def state(self) -> LedgerState:
-        return replace(
-            self._state,
-            budget=self._budget,
-            records=tuple(self._records),
-            charges=self._charges,
-            keys=self._keys,
-            leases=self._leases,
-            abandoned=frozenset(self._abandoned),
-            staged=self._staged,
-            committed=self._committed,
-            consent=self._consent,
-        )
-
-    def add(self, record: Record) -> None:
+    def _add(self, record: Record) -> None:
         read = {
             "reserve": self._reserve,
             "resumed": self._resumed,
@@ -248,76 +220,83 @@ class _StateReader:
         if read is None:
             raise CorruptLedgerError.at(record.seq, "a second ledger begins inside the chain")
         read(record.seq, record.data, record)
-        self._records.append(record)
+        self.records.append(record)
 
     def _reserve(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
-        if data["key"] in self._keys or data["parameters_digest"] != digest(data["parameters"]):
+        if data["key"] in self.keys or data["parameters_digest"] != digest(data["parameters"]):
             raise CorruptLedgerError.at(seq, "its key was used before, or its digest is wrong")
-        self._keys[data["key"]] = self._leases[seq] = seq
-        self._charges[seq] = _charge(record, self._budget)
-        if self._consent is not None:
-            self._consent = self._consent.spent(record, release_digest({name: data.get(name) for name in ASKED}))
+        self.keys[data["key"]] = self.leases[seq] = seq
+        self.charges[seq] = _charge(record, self.budget)
+        if self.consent is not None:
+            self.consent = self.consent.spent(record, release_digest({name: data.get(name) for name in ASKED}))
         elif data.get("approved") is not None:
             raise CorruptLedgerError.at(seq, "it names an approval, and nobody approves here")
 
     def _signed(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
-        if self._consent is None:
+        if self.consent is None:
             raise CorruptLedgerError.at(seq, "nobody approves here")
-        self._consent = self._consent.after(record, self._records[-1].hash)
+        self.consent = self.consent.after(record, self.records[-1].hash)
 
     def _not_frozen(self, seq: int) -> None:
-        if self._consent is not None and self._consent.freeze is not None:
+        if self.consent is not None and self.consent.freeze is not None:
             raise CorruptLedgerError.at(seq, "the ledger was frozen")
 
     def _resumed(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
         self._not_frozen(seq)
         paid = self._open(seq, data)
-        if paid in self._staged or not self._records[paid - 1].data["resumable"]:
+        if paid in self.staged or not self.records[paid - 1].data["resumable"]:
             raise CorruptLedgerError.at(seq, "it resumes what was staged, or may not be resumed")
-        self._leases[paid] = seq
+        self.leases[paid] = seq
 
     def _abandon(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
         paid = self._open(seq, data)
-        if paid in self._staged:
+        if paid in self.staged:
             raise CorruptLedgerError.at(seq, "it gives up what was staged")
-        self._abandoned.add(paid)
+        self.abandoned.add(paid)
 
     def _stage(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
         paid = self._open(seq, data)
-        if paid in self._staged:
+        if paid in self.staged:
             raise CorruptLedgerError.at(seq, "it stages a second time")
-        self._staged[paid] = Digests(data["outputs"], data["statement"])
+        self.staged[paid] = Digests(data["outputs"], data["statement"])
 
     def _commit(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
         self._not_frozen(seq)
         paid, digests = self._open(seq, data), Digests(data["outputs"], data["statement"])
-        if self._staged.get(paid, digests) != digests:
+        if self.staged.get(paid, digests) != digests:
             raise CorruptLedgerError.at(seq, "it commits other values than were staged")
-        self._committed[paid] = digests
+        self.committed[paid] = digests
 
     def _open(self, seq: int, data: Mapping[str, Any]) -> int:
         paid: int = data["reserve"]
-        if paid not in self._charges or paid in {*self._committed, *self._abandoned}:
+        if paid not in self.charges or paid in {*self.committed, *self.abandoned}:
             raise CorruptLedgerError.at(seq, "it is about what was not reserved, was given up, or was committed")
         return paid
 
     def _new_budget(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
         """What was spent is carried into the promises of the new budget, each release by itself."""
-        self._budget = _budget(record)
+        self.budget = _budget(record)
         try:
             carried = {number: (tuple(map(Fraction, eps)), Fraction(delta)) for number, eps, delta in data["carried"]}
         except (ValueError, ZeroDivisionError):
             raise CorruptLedgerError.at(seq, "what it carries over cannot be read") from None
-        if set(carried) != set(self._charges):
+        if set(carried) != set(self.charges):
             raise CorruptLedgerError.at(seq, "it does not carry over everything that was spent")
         for number, (epsilons, delta) in carried.items():
-            if len(epsilons) != len(self._budget.promises) or min((*epsilons, delta)) < 0:
+            if len(epsilons) != len(self.budget.promises) or min((*epsilons, delta)) < 0:
                 raise CorruptLedgerError.at(seq, "what it carries over does not fit its promises")
             amount = Amount(max(epsilons), delta)
-            self._charges[number] = replace(self._charges[number], account=PROMISES, amount=amount, epsilons=epsilons)
+            self.charges[number] = replace(self.charges[number], account=PROMISES, amount=amount, epsilons=epsilons)
 
     def _new_period(self, seq: int, data: Mapping[str, Any], record: Record) -> None:
         """Of the clock, in ledgers of version 1: it said when a budget was renewed, and changes nothing now."""
+
+
+class Digests(NamedTuple):
+    """SHA-256 of the values of a release and, where it is known, of its whole statement."""
+
+    outputs: str
+    statement: str | None
 
 
 def _budget(record: Record) -> Budget:
