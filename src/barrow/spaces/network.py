@@ -62,7 +62,9 @@ class Graph(LabelledSpace):
     ) -> None:
         table = _checked_edges(edges)
         self._take_labels(LabelIndex(dict.fromkeys(node for a, b, _ in table for node in (a, b))), default)
-        tails, heads = (np.array([self.index.known[row[end]] for row in table], dtype=np.int64) for end in (0, 1))
+        number = self.index.known
+        tails = np.array([number[a] for a, _, _ in table], dtype=np.int64)
+        heads = np.array([number[b] for _, b, _ in table], dtype=np.int64)
         lengths = np.array([length for _, _, length in table])
         vars(self).update(edges=table, tails=tails, heads=heads, lengths=lengths, _unit=checked_unit(unit))
         check_connected(self.size, self.tails, self.heads, self.labels)
