@@ -14,15 +14,28 @@ from barrow.numerics.places import Places
 from barrow.render import figures as fig
 from barrow.render.figures.figure import LIGHT
 
-matplotlib = pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-matplotlib.use("Agg")
-from matplotlib.colors import to_hex  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
+
+@pytest.fixture(scope="module", autouse=True)
+def _agg():
+    """Loaded when one of these tests runs: it takes a second, and every process of a run collects this file."""
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed").use("Agg")
+
+
+def empty_figure():
+    from matplotlib.figure import Figure
+
+    return Figure()
+
+
+def to_hex(colour) -> str:
+    from matplotlib.colors import to_hex as named
+
+    return named(colour)
 
 
 @pytest.fixture
 def ax():
-    figure = Figure()
+    figure = empty_figure()
     yield figure.subplots()
     figure.savefig(io.BytesIO(), format="png", dpi=40)  # texts and ticks are laid out only here
 
@@ -134,7 +147,7 @@ def test_what_cannot_be_drawn_says_what_can(ax, monkeypatch):
     assert '"Boxes" cannot be drawn into axes' in str(caught.value)
     assert not ax.has_data()
     bars = fig.bars(["tea"], [0.2])
-    for other in (Figure().add_subplot(projection="polar"), "left", Figure()):
+    for other in (empty_figure().add_subplot(projection="polar"), "left", empty_figure()):
         with pytest.raises(ParameterError, match="axes of matplotlib with x and y"):
             bw.plot(bars, ax=other)
     monkeypatch.delitem(sys.modules, "matplotlib.axes")

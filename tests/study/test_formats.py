@@ -13,7 +13,6 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import msgspec
 import numpy as np
 import pyarrow
@@ -204,6 +203,8 @@ def test_registry_record_says_what_the_registry_asks_for(released):
 
 @pytest.mark.skipif(not SCHEMA.is_file(), reason="the registry's schema is not here")
 def test_registry_record_by_its_schema(released):
+    import jsonschema  # takes seconds
+
     schema = yaml.safe_load(SCHEMA.read_text(encoding="utf-8"))
     data = yaml.safe_load((released.folder / "registry.yaml").read_text())
     jsonschema.validate(data, schema, format_checker=jsonschema.FormatChecker())

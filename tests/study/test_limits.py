@@ -2,6 +2,7 @@
 
 import csv
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -54,7 +55,11 @@ def _same(plan, counts, rows, users, outputs=5):
         assert abs(Fraction(float(center.approximation[j])) - true) <= Fraction(float(errors[j]))
 
 
-PLANS = {users: [_plan(question, users) for question in QUESTIONS] for users in (100, PEOPLE)}
+@cache
+def _known_plan(users, number):
+    return _plan(QUESTIONS[number], users)
+
+
 WEIGHTS = st.one_of(st.sampled_from([1, WEIGHT, WEIGHT - 1, 10**8]), st.integers(1, WEIGHT))
 
 
@@ -65,7 +70,7 @@ WEIGHTS = st.one_of(st.sampled_from([1, WEIGHT, WEIGHT - 1, 10**8]), st.integers
     number=st.integers(0, len(QUESTIONS) - 1),
 )
 def test_files_with_the_largest_weights_are_added_up_as_by_python(tmp_path, rows, users, number):
-    path, plan = tmp_path / "incomes.csv", PLANS[users][number]
+    path, plan = tmp_path / "incomes.csv", _known_plan(users, number)
     with open(path, "w", newline="") as file:
         csv.writer(file).writerows([["uid", "income", "w"], *((u, 1000 * x, w) for u, x, w in rows)])
     columns = Columns("uid", "income", weight="w")
@@ -102,7 +107,7 @@ def test_aggregated_counts_are_added_up_as_by_python(people, odd, number):
     keys = sorted(entries)
     values = [entries[key] for key in keys]
     counts = Counts([i for i, _ in keys], [m for _, m in keys], values, users=PEOPLE - left)
-    plan = PLANS[PEOPLE][number]
+    plan = _known_plan(PEOPLE, number)
     center, query = plan.statistics(counts.with_users(PEOPLE, plan.terms.space.default_item)), plan.query
     triples = ([i for i, _ in keys], [m for _, m in keys], values, PEOPLE)
     for j in {0, query.dimension // 2, query.dimension - 1}:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import jsonschema
 import pytest
 
 import barrow as bw
@@ -39,8 +38,14 @@ EXAMPLES = [
 ]
 
 
+def _validator(schema):
+    import jsonschema  # takes seconds; others import EXAMPLES alone
+
+    return jsonschema.Draft202012Validator(schema)
+
+
 def _valid(text, schema) -> bool:
-    return jsonschema.Draft202012Validator(schema).is_valid(text)
+    return _validator(schema).is_valid(text)
 
 
 def test_there_is_an_example_of_every_event():
@@ -70,7 +75,7 @@ def test_statements(asked, tmp_path):
     study.release(asked, people, ledger=ledger, out=tmp_path / "out", renderers=())
     statement = json.loads((tmp_path / "out" / "statement.json").read_text())
     schema = statement_schema()
-    jsonschema.Draft202012Validator(schema).validate(statement)
+    _validator(schema).validate(statement)
     assert {*schema["$defs"]["Statement"]["properties"]} == set(statement)
     for name in ("event", "protected", "worst_case", "people"):
         assert not _valid({**statement, name: "?"}, schema)
