@@ -78,7 +78,7 @@ def test_the_second_reader_by_known_answers():
 def test_forged_releases_are_counted_and_a_verifier_that_believes_them_is_caught():
     result = forgeries.run(["distance"])
     assert (result["forgeries"] > 200, result["undetected"], result["believed"]) == (True, 0, [])
-    assert forgeries.run(["distance"], verifier=forgeries.weak)["undetected"] > 100
+    assert forgeries.run(["distance"], verifier=forgeries.weak, every=5)["undetected"] > 20
 
 
 @pytest.mark.parametrize("number", [274, 440])

@@ -20,8 +20,17 @@ SPACES = {
 
 
 @pytest.mark.parametrize("space", SPACES.values(), ids=SPACES.keys())
-@pytest.mark.parametrize(("model", "users"), [("local", None), ("shuffle", 500), ("central", 500)])
-@pytest.mark.parametrize(("alpha", "delta"), [(25, 0), (25, "1e-9"), ("0.5", "1e-6")])
+@pytest.mark.parametrize(
+    ("alpha", "delta", "model", "users"),
+    [
+        (25, 0, "local", None),
+        (25, 0, "shuffle", 500),
+        (25, 0, "central", 500),
+        (25, "1e-9", "local", None),
+        (25, "1e-9", "central", 500),
+        ("0.5", "1e-6", "shuffle", 500),
+    ],
+)
 def test_what_is_chosen_keeps_what_was_asked(space, model, users, alpha, delta):
     result = choose_items(space, alpha, delta, items=20, users=users, model=model)
     assert result.guarantee == price(result.mechanism.event)
