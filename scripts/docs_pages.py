@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,22 +121,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     for path, content in built.items():
         files.append(File.generated(config, path, content=content))
     return files
-
-
-def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Formulas of a page, written as TeX between dollars, become MathML: browsers typeset it without any script."""
-    from latex2mathml.converter import convert  # type: ignore[import-untyped]
-
-    def typeset(found: re.Match[str]) -> str:
-        tag, tex = found["tag"], html.unescape(found["tex"])
-        known = tex[2:-2].strip().replace("{aligned}", "{align*}")  # the same to readers, and known to the converter
-        math = convert(known, display="block" if tag == "div" else "inline")
-        math = math.replace("<mo>&#x02016;</mo>", '<mo stretchy="false">&#x02016;</mo>')  # norms with an index
-        if unknown := re.search(r">(\\[a-zA-Z]+)<", math):
-            raise ValueError(f"{page.file.src_path}: {unknown[1]} is not TeX that can be typeset: {tex}")
-        return f'<div class="formula" tabindex="0">{math}</div>' if tag == "div" else str(math)
-
-    return re.sub(r'<(?P<tag>span|div) class="arithmatex">(?P<tex>.*?)</(?P=tag)>', typeset, content, flags=re.DOTALL)
 
 
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:

@@ -213,3 +213,33 @@ def test_formulas_are_whole(page):
     for paragraph in re.sub(r"`[^`]*`", "", page.read_text()).split("\n\n"):
         assert paragraph.count("$") % 2 == 0, paragraph[:80]
     assert "$" in page.read_text()
+
+
+FORMULA = re.compile(r"\$\$.*?\$\$|\$`[^`\n]+`\$|\$(?!\s)[^$\n]+?(?<!\s)\$", re.DOTALL)
+CODE = re.compile(r"^```.*?^```|`[^`\n]+`|\]\([^)\s]*\)|^#.*$", re.DOTALL | re.MULTILINE)
+TYPED = re.compile(
+    r"[\w)\]}]\^|<=|>=|!=|->|\|\||\w_\{|\w_\w\b|[αβγδεηθκλμνξπρστφχψωΦΣℓ∞≤≥≠√∫]"
+    r"|\b(?:alpha|beta|gamma|delta|epsilon|sigma|lambda|tau|rho|phi|mu)0?\b|\b(?:ln|exp|sqrt)[ (]"
+)
+"""What a formula that was typed as text looks like."""
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda p: p.stem)
+def test_formulas_of_proofs_are_written_as_tex(page):
+    prose = CODE.sub("", FORMULA.sub("", CODE.sub(lambda m: m[0] if "$" in m[0] else "", page.read_text())))
+    assert not [prose[max(0, m.start() - 30) : m.end() + 20] for m in TYPED.finditer(prose)]
+
+
+@pytest.mark.parametrize("text", ["an alpha of 3", "d(x, y) <= 1", "2^-53", "of x_i", "sqrt(2)", "ε", "x -> y"])
+def test_typed_formulas_are_seen(text):
+    assert TYPED.search(text)
+
+
+@pages
+def test_formulas_are_read_alike_by_every_reader_of_markdown(page):
+    """Between single dollars some readers apply Markdown first, which must find nothing there; others are $`so`$."""
+    text = re.sub(
+        r"^```.*?^```|\$\$.*?\$\$|\$`[^`\n]+`\$|`[^`\n]+`", "", page.read_text(), flags=re.DOTALL | re.MULTILINE
+    )
+    for formula in re.findall(r"\$(?!\s)([^$\n]+?)(?<!\s)\$", text):
+        assert not re.search(r"[^\w\s]_|\\[^a-zA-Z]|\*|<\w|\|", formula), formula

@@ -40,7 +40,33 @@ def test_the_site_builds_strictly(tmp_path):
     assert "Move one person" in (site / "idea.html").read_text()
     proofs = [page.read_text() for page in (site / "proofs").glob("*.html")]
     assert len(proofs) > 50
-    assert all("<math" in page and "arithmatex" not in page and "$$" not in page for page in proofs)
+    assert all(
+        "<math" in page and "arithmatex" not in page and "$$" not in page and "$`" not in page for page in proofs
+    )
+    assert sum(page.count("<math") for page in proofs) > 6000
+    font = site / "assets" / "docs_fonts" / "stix-two-math.woff2"
+    assert font.read_bytes() == (ROOT / "scripts" / "docs_fonts" / font.name).read_bytes()
+    assert f"docs_fonts/{font.name}" in (site / "assets" / "docs.css").read_text()
+
+
+@pytest.mark.skipif(importlib.util.find_spec("latex2mathml") is None, reason="latex2mathml is not installed")
+def test_long_formulas_end_lines_between_their_parts_and_nowhere_else():
+    spec = importlib.util.spec_from_file_location("docs_mathematics", ROOT / "scripts" / "docs_mathematics.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+
+    def parts(tex):
+        return ["".join(part.itertext()) for part in module.breakable(module.mathematics(rf"\({tex}\)", "here"))]
+
+    assert parts(r"x \le 1") == ["x\u22641"]
+    assert parts(r"f(x, y) \le g(x + 1) + h(y + 2 z) = \lvert x' \rvert") == [
+        "f(x,y)",
+        "\u2264g(x+1)+h(y+2z)",
+        "=|x\u2032|",
+    ]
+    assert parts(r"\max(x = 1, y = 2, z = 3, u = 4, v = 5)") == ["max(x=1,y=2,z=3,u=4,v=5)"]
+    with pytest.raises(ValueError, match=r"here: .*nonsense"):
+        module.mathematics(r"\(\nonsense{x}\)", "here")
 
 
 def test_no_page_stands_twice_in_the_navigation():
