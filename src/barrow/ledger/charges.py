@@ -382,12 +382,8 @@ class Totals:
 
     def fits(self, budget: Budget, number: int) -> bool:
         """Whether neither account holds more than it may."""
-        limit, promised = budget.limit_of(budget.accounts[number]), budget.promised
-        if promised is None or promised.quadrature is None:
-            return self.adding.fits(limit) and not self.square
-        part = promised.adding
-        rest = Amount(limit.loss * part, limit.delta * part)
-        return self.adding.fits(rest) and self.square <= promised.quadrature.mus[number] ** 2
+        limit = limits_at(budget, number)
+        return self.adding.fits(limit.adding) and self.square <= limit.square
 
     def amount(self, budget: Budget, number: int) -> Amount:
         """Both together as an epsilon, rounded up, and a delta."""
@@ -396,6 +392,15 @@ class Totals:
             return self.adding
         epsilon = account.epsilon_upper(number, self.square, budget.promises[number].epsilon)
         return self.adding + Amount(epsilon, account.delta)
+
+
+def limits_at(budget: Budget, number: int) -> Totals:
+    """The most that each account of a promise may hold."""
+    promised, limit = budget.promised, budget.limit_of(budget.accounts[number])
+    if promised is None or promised.quadrature is None:
+        return Totals(limit, Fraction(0))
+    part = promised.adding
+    return Totals(Amount(limit.loss * part, limit.delta * part), promised.quadrature.mus[number] ** 2)
 
 
 def totals_at(budget: Budget, charges: Sequence[Charge], number: int, paid: Paid | None = None) -> Totals:
@@ -453,7 +458,9 @@ def ways_to_pay(budget: Budget, charge: Charge, space: SpaceRef) -> list[Charge]
 
 
 def account_total(budget: Budget, charges: Sequence[Charge], account: Account, composer: Composer) -> Amount:
-    """What an account of alpha or epsilon has spent: for the costliest atom of people."""
+    """What an account has spent, for the costliest atom of people; at promises always as sums, whatever composes."""
+    if budget.promises:
+        return spent_at(budget, charges, budget.number_of(account))
     own, limit = spent_by(charges, account), budget.limit_of(account)
     return Amount(
         worst_atom(budget.groups, own, lambda held: composer.total(held, limit).loss),

@@ -129,15 +129,8 @@ class Verification:
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""
-        return {
-            "valid": True,
-            "length": self.head.length,
-            "hash": self.head.hash,
-            "releases": self.releases,
-            "uncommitted": self.uncommitted,
-            "anchored": self.anchored,
-            "within_limits": self.within_limits,
-        }
+        rest = {name: value for name, value in vars(self).items() if name != "head"}
+        return {"valid": True, "length": self.head.length, "hash": self.head.hash, **rest}
 
 
 class OpenLedger:

@@ -23,7 +23,6 @@ one study calls hidden another may read at no price (docs/proofs/private-groups.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 from typing import Unpack
 
 import msgspec
@@ -38,7 +37,7 @@ from barrow.ledger.charges import (
     account_total,
     charge_for,
     keeps_promises,
-    spent_at,
+    limits_at,
     totals_at,
     ways_to_pay,
 )
@@ -285,16 +284,14 @@ class Spender(OpenLedger):
         for way in ways:
             if keeps_promises(budget, [*before, way]):
                 return way
-        first, part = ways[0], Fraction(1) if budget.promised is None else budget.promised.adding
-        rows = []
+        first, rows = ways[0], []
         for i, (promise, epsilon) in enumerate(zip(budget.promises, charge.epsilons, strict=True)):
-            limit, used = budget.limit_of(budget.accounts[i]), totals_at(budget, before, i, first)
-            if first.squares and budget.promised is not None and budget.promised.quadrature is not None:
-                most = Amount(budget.promised.quadrature.mus[i] ** 2, 0)
-                rows.append((promise.text, Amount(used.square, 0), most, Amount(first.squares[i], 0)))
+            limit, used = limits_at(budget, i), totals_at(budget, before, i, first)
+            if first.squares:
+                needed = Amount(first.squares[i], 0)
+                rows.append((promise.text, Amount(used.square, 0), Amount(limit.square, 0), needed))
             else:
-                most = Amount(limit.loss * part, limit.delta * part)
-                rows.append((promise.text, used.adding, most, Amount(epsilon, charge.amount.delta)))
+                rows.append((promise.text, used.adding, limit.adding, Amount(epsilon, charge.amount.delta)))
         raise OverBudgetError.of_promises(
             rows,
             whose=repr(budget.dataset),
@@ -303,10 +300,7 @@ class Spender(OpenLedger):
         )
 
     def _spent(self, state: LedgerState, account: Account) -> Amount:
-        charges = list(state.charges.values())
-        if state.budget.promises:
-            return spent_at(state.budget, charges, state.budget.number_of(account))
-        return account_total(state.budget, charges, account, self.composer)
+        return account_total(state.budget, list(state.charges.values()), account, self.composer)
 
     def _left(self, state: LedgerState, account: Account) -> Amount:
         return state.budget.limit_of(account).less(self._spent(state, account))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
 from html import escape
@@ -20,6 +20,7 @@ from barrow.ledger.charges import (
     Composer,
     Totals,
     account_total,
+    limits_at,
     loss_at,
     running_totals,
     spent_at,
@@ -373,17 +374,14 @@ def overview(state: LedgerState, composer: Composer) -> Overview:
 def balances(state: LedgerState, composer: Composer) -> tuple[Balance, ...]:
     """Each account's limit, what is spent and what is left."""
     budget, charges, results = state.budget, list(state.charges.values()), []
-    for number, account in enumerate(budget.accounts):
-        limit = budget.limit_of(account)
-        if not budget.promises:
-            spent = account_total(budget, charges, account, composer)
-            results.append(Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent)))
-            continue
-        spent, promise = spent_at(budget, charges, number), budget.promises[number]
+    for account in budget.accounts:
+        limit, spent = budget.limit_of(account), account_total(budget, charges, account, composer)
+        results.append(Balance(account, budget.symbol_of(account), limit, spent, limit.less(spent)))
+    for number, promise in enumerate(budget.promises):
         periods, repeated = _by_period(budget, charges, number), None
         if promise.scope is not None:
             repeated = _jointly(budget, charges, number, lambda held, amount, _: sum(map(amount, held), Fraction(0)))
-        results.append(Balance(account, "epsilon", limit, spent, limit.less(spent), promise.text, periods, repeated))
+        results[number] = replace(results[number], text=promise.text, periods=periods, repeated=repeated)
     return tuple(results)
 
 
@@ -391,16 +389,13 @@ def remaining(state: LedgerState, reads: Window | None, groups: Groups) -> tuple
     """What is left at each promise for a release that reads a window and is about some groups."""
     budget, charges, results = state.budget, list(state.charges.values()), []
     request = _Asked(reads, groups)
+    quadratic = budget.promised is not None and budget.promised.quadrature is not None
     for number, promise in enumerate(budget.promises):
-        limit = budget.limit_of(budget.accounts[number])
-        used, promised = totals_at(budget, charges, number, request), budget.promised
-        account, square = None if promised is None else promised.quadrature, None
-        if promised is not None and account is not None:
-            limit = Amount(limit.loss * promised.adding, limit.delta * promised.adding)
-            square = max(Fraction(0), account.mus[number] ** 2 - used.square)
-        left = limit.less(used.adding)
-        name = budget.accounts[number]
-        results.append(Balance(name, "epsilon", limit, used.adding, left, promise.text, square=square))
+        limit, used = limits_at(budget, number), totals_at(budget, charges, number, request)
+        square = max(Fraction(0), limit.square - used.square) if quadratic else None
+        left = limit.adding.less(used.adding)
+        account = budget.accounts[number]
+        results.append(Balance(account, "epsilon", limit.adding, used.adding, left, promise.text, square=square))
     return tuple(results)
 
 
