@@ -40,9 +40,9 @@ def test_circle_axis():
 
 
 def test_lattice():
-    square = lattice((3, 3), (False, False))
+    square, faces = lattice((3, 3), (False, False))
     assert len(square.tails) == 12
-    assert square.faces.tolist() == [[0, 8, 1, 6], [4, 11, 5, 9]]
+    assert faces.tolist() == [[0, 8, 1, 6], [4, 11, 5, 9]]
 
 
 def test_check_nodes():

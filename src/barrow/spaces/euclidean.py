@@ -275,7 +275,7 @@ class Euclidean(Space):
     def _ball_graph(self, width: float | None, factor: float) -> NeighbourGraph:
         ids = self._cell_ids
         if width is None and ids is not None and self.items <= MOST_CERTIFIED:
-            net = lattice(self.shape, [False] * self.dimension)
+            net, _ = lattice(self.shape, [False] * self.dimension)
             tails, heads = ids[net.tails], ids[net.heads]
             inside = (tails >= 0) & (heads >= 0)
             return certified_graph(self, tails[inside], heads[inside])

@@ -77,12 +77,9 @@ def _joined(
     cosines = np.sin(np.radians(np.maximum(90.0 - np.abs(rows) - 2.0**-40, 0.0))) * shorter
     gaps = np.append(along.gaps, 360.0 - span) if around else along.gaps
     parallel = np.outer(cosines, gaps) * (unit * _HALF)
-    net = lattice((up.nodes, along.nodes), (False, around))
-    lengths = np.zeros(len(net.tails))
-    lengths[net.spans[0]] = np.broadcast_to(meridian[:, None], net.shapes[0]).ravel()
-    lengths[net.spans[1]] = parallel.ravel()
+    net, faces = lattice((up.nodes, along.nodes), (False, around))
+    lengths = np.concatenate([np.repeat(meridian, along.nodes), parallel.ravel()])
     weights = grid_weights([up, along], index)
-    faces = net.faces if len(net.faces) else None
     graph = NeighbourGraph(up.nodes * along.nodes, net.tails, net.heads, lengths, weights, faces, stretch_upper(2))
     if not around:
         return graph

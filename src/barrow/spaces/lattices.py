@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -140,22 +141,43 @@ def checked_spacing(spacing: float | None, unit: str) -> float | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Lattice:
-    """The edges and faces of a grid of nodes.
+class ProductEdges:
+    """The edges of a product of graphs: along one of them at a time, at every combination of the others' nodes.
 
     Attributes:
         tails: One end of each edge, axis after axis.
         heads: The other.
-        spans: For each axis, which edges are along it.
-        shapes: For each axis, the shape of the array of its edges.
-        faces: Every other square of the last two axes that have more than one node.
+        numbers: For each axis, the numbers of its edges, placed as they are among the nodes of the other axes.
     """
 
     tails: Ints
     heads: Ints
-    spans: tuple[slice, ...]
-    shapes: tuple[tuple[int, ...], ...]
-    faces: Ints
+    numbers: tuple[Ints, ...]
+
+    @classmethod
+    def of(cls, shape: Sequence[int], ends: Sequence[tuple[Ints, Ints]]) -> ProductEdges:
+        """Of graphs with so many nodes each, and these tails and heads; nodes are numbered row by row."""
+        ids = np.arange(math.prod(shape), dtype=np.int64).reshape(tuple(shape))
+        tails, heads = ([ids.take(rows[side], axis) for axis, rows in enumerate(ends)] for side in (0, 1))
+        starts = np.cumsum([0, *(each.size for each in tails)])
+        numbers = tuple(np.arange(each.size).reshape(each.shape) + at for at, each in zip(starts, tails, strict=False))
+        flat = [np.concatenate([each.ravel() for each in side]) for side in (tails, heads)]
+        return cls(flat[0], flat[1], numbers)
+
+    def lengths(self, along: Sequence[Floats]) -> Floats:
+        """The length of every edge, from those of the edges of each graph."""
+        each = []
+        for axis, (values, numbers) in enumerate(zip(along, self.numbers, strict=True)):
+            column = values.reshape([-1 if i == axis else 1 for i in range(numbers.ndim)])
+            each.append(np.broadcast_to(column, numbers.shape).ravel())
+        return np.concatenate(each)
+
+    def squares(self, a: int, b: int, one: tuple[Ints, Ints, Ints], two: tuple[Ints, Ints, Ints]) -> Ints:
+        """Cycles of four: an edge of axis ``a`` times one of axis ``b``, each given with its tail and its head."""
+        along, across = (np.moveaxis(self.numbers[axis], (a, b), (-2, -1)) for axis in (a, b))
+        (edge, tail, head), (other, start, end) = one, two
+        sides = along[..., edge, start], across[..., head, other], along[..., edge, end], across[..., tail, other]
+        return np.stack([np.asarray(x).ravel() for x in sides], axis=1).astype(np.int64)
 
 
 def check_nodes(count: int) -> None:
@@ -166,32 +188,21 @@ def check_nodes(count: int) -> None:
         )
 
 
-def lattice(shape: Sequence[int], closed: Sequence[bool]) -> Lattice:
-    """The grid of ``shape`` nodes, numbered row by row, closed to a circle along the axes that are ``closed``."""
-    total = math.prod(shape)
-    check_nodes(total)
-    ids = np.arange(total, dtype=np.int64).reshape(tuple(shape))
-    tails, heads, spans, shapes, numbers = [], [], [], [], []
-    start = 0
-    for axis, (count, around) in enumerate(zip(shape, closed, strict=True)):
-        here = ids if around else ids.take(np.arange(count - 1), axis)
-        there = np.roll(ids, -1, axis) if around else ids.take(np.arange(1, count), axis)
-        tails.append(here.ravel())
-        heads.append(there.ravel())
-        spans.append(slice(start, start + here.size))
-        shapes.append(here.shape)
-        numbers.append(np.arange(start, start + here.size).reshape(here.shape))
-        start += here.size
+def lattice(shape: Sequence[int], closed: Sequence[bool]) -> tuple[ProductEdges, Ints | None]:
+    """The grid of ``shape`` nodes, closed to a circle along the axes that are ``closed``.
+
+    Also every other square of the last two axes that have more than one node, if there are any.
+    """
+    check_nodes(math.prod(shape))
+    each = [np.arange(count if around else count - 1) for count, around in zip(shape, closed, strict=True)]
+    net = ProductEdges.of(shape, [(here, (here + 1) % count) for here, count in zip(each, shape, strict=True)])
     many = [axis for axis, count in enumerate(shape) if count > 1]
-    faces = np.zeros((0, 4), dtype=np.int64)
-    if len(many) >= 2:
-        faces = _black_faces(numbers, many[-2], many[-1], shape, closed)
-    return Lattice(np.concatenate(tails), np.concatenate(heads), tuple(spans), tuple(shapes), faces)
+    faces = _black_faces(net, many[-2], many[-1], shape, closed) if len(many) >= 2 else None
+    return net, faces if faces is not None and len(faces) else None
 
 
-def _black_faces(numbers: list[Ints], a: int, b: int, shape: Sequence[int], closed: Sequence[bool]) -> Ints:
+def _black_faces(net: ProductEdges, a: int, b: int, shape: Sequence[int], closed: Sequence[bool]) -> Ints:
     """The squares of axes ``a`` and ``b`` with an even sum of coordinates: every inner edge is in exactly one."""
-    along, across = (np.moveaxis(numbers[axis], (a, b), (-2, -1)) for axis in (a, b))
 
     def starts(axis: int) -> int:
         # Round a circle with an odd number of nodes colours do not close: the last squares are left out.
@@ -200,9 +211,7 @@ def _black_faces(numbers: list[Ints], a: int, b: int, shape: Sequence[int], clos
     i, j = (x.ravel() for x in np.meshgrid(np.arange(starts(a)), np.arange(starts(b)), indexing="ij"))
     black = (i + j) % 2 == 0
     i, j = i[black], j[black]
-    after_i, after_j = (i + 1) % shape[a], (j + 1) % shape[b]
-    sides = [along[..., i, j], across[..., after_i, j], along[..., i, after_j], across[..., i, j]]
-    return np.stack([np.asarray(x).ravel() for x in sides], axis=1).astype(np.int64)
+    return net.squares(a, b, (i, i, (i + 1) % shape[a]), (j, j, (j + 1) % shape[b]))
 
 
 def stretch_upper(squared: int) -> Fraction:
@@ -216,15 +225,10 @@ def grid_graph(axes: Sequence[Axis], factors: Sequence[float], index: Sequence[I
     Factors are 1/sqrt(k) of the unit for k axes, so that no path is shorter than 1/sqrt(k) of the distance.
     """
     shape = [axis.nodes for axis in axes]
-    net = lattice(shape, [axis.closed for axis in axes])
-    lengths = np.zeros(len(net.tails))
-    for number, (axis, factor) in enumerate(zip(axes, factors, strict=True)):
-        wide = [1] * len(axes)
-        wide[number] = len(axis.gaps)
-        spread = np.broadcast_to((axis.gaps * (factor * SAFE)).reshape(wide), net.shapes[number])
-        lengths[net.spans[number]] = spread.ravel()
-    weights, faces = grid_weights(axes, index), net.faces if len(net.faces) else None
+    net, faces = lattice(shape, [axis.closed for axis in axes])
+    lengths = net.lengths([axis.gaps * (factor * SAFE) for axis, factor in zip(axes, factors, strict=True)])
     stretch = stretch_upper(max(1, sum(count > 1 for count in shape)))
+    weights = grid_weights(axes, index)
     return NeighbourGraph(math.prod(shape), net.tails, net.heads, lengths, weights, faces, stretch)
 
 
@@ -240,13 +244,13 @@ def grid_weights(axes: Sequence[Axis], index: Sequence[Ints]) -> Any:
         )
         if (at == np.arange(nodes)).all():
             return None
-    result, bits = None, 0
-    for axis, rows in zip(axes, index, strict=True):
-        here = axis.weights(np.asarray(rows))
-        result = here if result is None else rows_product(result, here)
-        bits += axis.bits
-    assert result is not None  # there is at least one axis  # noqa: S101
-    weights = result.astype(np.float64)
+    whole = [axis.weights(np.asarray(rows)) for axis, rows in zip(axes, index, strict=True)]
+    return product_weights(whole, sum(axis.bits for axis in axes))
+
+
+def product_weights(whole: Sequence[Any], bits: int) -> Any:
+    """The products of the weights of several axes or parts, given times powers of 2 that make 2^bits together."""
+    weights = reduce(rows_product, whole).astype(np.float64)
     weights.data = np.ldexp(weights.data, -bits)
     return weights
 

@@ -15,6 +15,7 @@ from barrow.spaces.elsewhere import Elsewhere
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
 from barrow.spaces.geometry import ByDistance, Pairs
+from barrow.spaces.lattices import ProductEdges
 from barrow.spaces.line import Line
 from barrow.spaces.neighbours import near_pairs as pairs_of_points
 from barrow.spaces.network import Graph
@@ -43,19 +44,14 @@ def _(space: Graph) -> Pairs:
 @near_pairs.register
 def _(space: Product) -> Pairs:
     """Distances are sums over the parts, so that moves along one part at a time are enough."""
-    ids = np.arange(space.items).reshape(space._shape)
-    tails, heads, lengths = [], [], []
-    for axis, (part, weight) in enumerate(space.geometry.parts):
-        if part.items == 1:
-            continue
+    ends, lengths = [], []
+    for part, weight in space.geometry.parts:
         few = part.items <= _FEW_ITEMS and part.geometry.lattice is None and part.geometry.box is None
-        rows, columns = np.triu_indices(part.items, 1) if few else near_pairs(part)[:2]
-        own = np.asarray(part.distance(rows, columns), dtype=np.float64) * float(weight)
-        here, there = np.take(ids, rows, axis=axis), np.take(ids, columns, axis=axis)
-        tails.append(here.ravel())
-        heads.append(there.ravel())
-        lengths.append(np.moveaxis(np.broadcast_to(own, (*np.moveaxis(here, axis, -1).shape,)), -1, axis).ravel())
-    return np.concatenate(tails), np.concatenate(heads), space.items, np.concatenate(lengths)
+        rows, columns = np.triu_indices(part.items, 1) if few or part.items == 1 else near_pairs(part)[:2]
+        ends.append((rows, columns))
+        lengths.append(np.asarray(part.distance(rows, columns), dtype=np.float64) * float(weight))
+    net = ProductEdges.of(space._shape, ends)
+    return net.tails, net.heads, space.items, net.lengths(lengths)
 
 
 @near_pairs.register

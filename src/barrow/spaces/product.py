@@ -20,7 +20,7 @@ from barrow.errors import DataError, ParameterError, reading
 from barrow.numerics import Exact, exact, exact_text, float_down
 from barrow.spaces.geographic import Earth
 from barrow.spaces.geometry import Geometry
-from barrow.spaces.lattices import SAFE, check_nodes, rows_product
+from barrow.spaces.lattices import SAFE, ProductEdges, check_nodes, product_weights
 from barrow.spaces.neighbours import WEIGHT_BITS, Ints, NeighbourGraph
 from barrow.spaces.records import Reads
 from barrow.spaces.space import Floats, Ids, Space, Unknown
@@ -245,40 +245,25 @@ def product_graph(parts: Sequence[Part]) -> NeighbourGraph:
     """The graph of a weighted sum of metrics (docs/proofs/edge-noise.md, Section 3)."""
     shape = [graph.nodes for graph, _, _, _ in parts]
     check_nodes(math.prod(shape))
-    ids = np.arange(math.prod(shape), dtype=np.int64).reshape(shape)
-    tails, heads, lengths, numbers, start = [], [], [], [], 0
-    for axis, (graph, weight, _, _) in enumerate(parts):
-        here, there = ids.take(graph.tails, axis), ids.take(graph.heads, axis)
-        wide = [1] * len(shape)
-        wide[axis] = graph.edges
-        scaled = graph.lengths * (float_down(weight) * SAFE)
-        tails.append(here.ravel())
-        heads.append(there.ravel())
-        lengths.append(np.broadcast_to(scaled.reshape(wide), here.shape).ravel())
-        numbers.append(np.arange(start, start + here.size).reshape(here.shape))
-        start += here.size
-    faces = _faces(parts, numbers) if len(parts) > 1 else parts[0][0].faces
+    net = ProductEdges.of(shape, [(graph.tails, graph.heads) for graph, _, _, _ in parts])
+    lengths = net.lengths([graph.lengths * (float_down(weight) * SAFE) for graph, weight, _, _ in parts])
+    faces = _faces(parts, net) if len(parts) > 1 else parts[0][0].faces
     stretch = max(graph.stretch for graph, _, _, _ in parts) * (1 + Fraction(1, 2**36))
-    ends = np.concatenate(tails), np.concatenate(heads)
-    return NeighbourGraph(ids.size, *ends, np.concatenate(lengths), _weights(parts), faces, stretch)
+    return NeighbourGraph(math.prod(shape), net.tails, net.heads, lengths, _weights(parts), faces, stretch)
 
 
 def _weights(parts: Sequence[Part]) -> Any:
     if all(graph.weights is None and graph.nodes == items for graph, _, items, _ in parts):
         return None
-    result, bits = None, 0
+    bits, rows = 0, []
     for graph, _, items, index in parts:
         needed, whole = _needed_bits(graph)
         whole = whole[:items]
         whole.data >>= WEIGHT_BITS - needed
         bits += needed
-        rows = whole[index]
-        result = rows if result is None else rows_product(result, rows)
-    assert result is not None  # noqa: S101
+        rows.append(whole[index])
     assert bits <= WEIGHT_BITS  # by how parts are rounded  # noqa: S101
-    weights = result.astype(np.float64)
-    weights.data = np.ldexp(weights.data, -bits)
-    return weights
+    return product_weights(rows, bits)
 
 
 def _needed_bits(graph: NeighbourGraph) -> tuple[int, Any]:
@@ -325,7 +310,7 @@ def rounded(space: Space, graph: NeighbourGraph, bits: int) -> NeighbourGraph:
     return replace(graph, lengths=graph.lengths * shorter, weights=weights, stretch=stretch)
 
 
-def _faces(parts: Sequence[Part], numbers: list[Ints]) -> Ints | None:
+def _faces(parts: Sequence[Part], net: ProductEdges) -> Ints | None:
     """Squares of edges of the last two parts that have the same colour, where edges that meet differ in colour.
 
     For an edge of one part, the edges of the other with its colour do not meet: so no side is in two squares.
@@ -336,14 +321,8 @@ def _faces(parts: Sequence[Part], numbers: list[Ints]) -> Ints | None:
     one, two = np.nonzero(colours[:, None] == others[None, :])
     if not one.size:
         return None
-    along, across = (np.moveaxis(numbers[axis], (a, b), (-2, -1)) for axis in (a, b))
-    sides = [
-        along[..., one, second.tails[two]],
-        across[..., first.heads[one], two],
-        along[..., one, second.heads[two]],
-        across[..., first.tails[one], two],
-    ]
-    return np.stack([np.asarray(x).ravel() for x in sides], axis=1).astype(np.int64)
+    edges = (one, first.tails[one], first.heads[one]), (two, second.tails[two], second.heads[two])
+    return net.squares(a, b, *edges)
 
 
 def edge_colours(graph: NeighbourGraph) -> Ints:
