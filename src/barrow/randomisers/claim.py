@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError
+from barrow.noise.lazy_uniform import working_precision
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids, strips
 
@@ -44,19 +45,15 @@ def exceeds_exp(ratio: Fraction, exponent: Fraction) -> bool:
 
     x = heavy.fmpq(exponent.numerator, exponent.denominator)
     q = heavy.fmpq(ratio.numerator, ratio.denominator)
-    before = heavy.ctx.prec
-    try:
-        bits = 128
-        while bits <= _MOST_BITS:
-            heavy.ctx.prec = bits
+    bits = 128
+    while bits <= _MOST_BITS:
+        with working_precision(bits):
             e, r = heavy.arb(x).exp(), heavy.arb(q)
             if r > e:
                 return True
             if r < e:
                 return False
-            bits *= 2
-    finally:
-        heavy.ctx.prec = before
+        bits *= 2
     raise ParameterError(
         "A privacy ratio is too near its claim to be told apart.", allowed="another claim", fix="lower alpha0 a little"
     )
@@ -67,17 +64,13 @@ def log_rate_upper(ratio: Fraction, distance: Fraction) -> float:
     if ratio <= 1:
         return 0.0
 
-    before = heavy.ctx.prec
-    try:
-        # A ratio near 1 costs bits: ln(1 + x) is about x, and fractions of whole weights have x > 2^-200.
-        heavy.ctx.prec = 512
+    # A ratio near 1 costs bits: ln(1 + x) is about x, and fractions of whole weights have x > 2^-200.
+    with working_precision(512):
         gain = heavy.arb(heavy.fmpq(ratio.numerator, ratio.denominator)).log()
         rate = gain / heavy.arb(heavy.fmpq(distance.numerator, distance.denominator))
         upper = float(rate.upper())
         while not heavy.arb(upper) >= rate:
             upper = math.nextafter(upper, math.inf)
-    finally:
-        heavy.ctx.prec = before
     return upper
 
 

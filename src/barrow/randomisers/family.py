@@ -9,13 +9,13 @@ promise about probabilities, so it is given only where balls show that the whole
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from barrow import heavy
+from barrow.noise.lazy_uniform import working_precision
 from barrow.numerics import exact_text
 from barrow.randomisers.randomiser import DEEPEST, TOTAL
 from barrow.spaces import Space
@@ -54,7 +54,7 @@ class Even:
         """
         if not 0.0 < slope <= DEEPEST:
             return None
-        with _balls():
+        with working_precision(_BITS):
             far, near, _ = self._probabilities(Fraction(slope))
             root = _whole_up(far * (TOTAL * self.clusters * self.members))
             inner = _whole_up((near - far) * (TOTAL * self.members)) if self.members > 1 else 0
@@ -72,7 +72,7 @@ class Even:
         widths = {self.clusters * self.members: 0, self.members: 1, 1: 2}
         if not set(weights) <= set(widths):
             return False
-        with _balls():
+        with working_precision(_BITS):
             wanted = self._probabilities(alpha0)
             close = heavy.arb(heavy.fmpq(CLOSE.numerator, CLOSE.denominator))
             for width, weight in weights.items():
@@ -93,16 +93,6 @@ class Even:
 
 def _whole_up(ball: Any) -> int:
     return int(ball.mid().ceil().unique_fmpz())
-
-
-@contextmanager
-def _balls() -> Iterator[None]:
-    before = heavy.ctx.prec
-    try:
-        heavy.ctx.prec = _BITS
-        yield
-    finally:
-        heavy.ctx.prec = before
 
 
 def even_clusters(space: Space) -> Even | None:
