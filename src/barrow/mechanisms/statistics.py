@@ -8,10 +8,10 @@ open. Sums are of 64-bit integers, cut into limbs, so that none of them is beyon
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,10 @@ from barrow import heavy
 from barrow.errors import DataError, ParameterError
 from barrow.noise import Center
 from barrow.numerics import MOST_RECORDS, SUM_BITS, TABLE_BITS, checked_people, float_up
+from barrow.numerics.exact import sum_of_fractions
 from barrow.numerics.limits import Limbs, limbs_of, recut, sum_of, total
 from barrow.queries import Query
+from barrow.queries.quantised import entrywise
 from barrow.spaces import Space
 from barrow.spaces.space import Ids
 
@@ -114,9 +116,8 @@ class UserCounts:
         Fraction(2, 3)
         """
         _check_space(query, self.space)
-        if query.table.sparse:
-            return _sparse_center(query, *self._by_size(), self.users)
-        return _dense_center(query, *self._of_one_size(), self.users)
+        counts = self._by_size() if query.table.sparse else self._of_one_size()
+        return _mean(query, *counts, self.users)
 
     def _of_one_size(self) -> tuple[Ids, Any]:
         """The same as an array where all users are of one size, such as one person: no library is loaded for it."""
@@ -215,24 +216,19 @@ def _limbs(table: Any) -> list[tuple[int, Any]]:
     """The counts as sums of limbs times powers of two, such that no limb of a row adds up to more than 2^37."""
     if total(table.ravel() if isinstance(table, np.ndarray) else table.data) <= 2**_RECORD_BITS:
         return [(0, table)]
-    if isinstance(table, np.ndarray):
-        width = _RECORD_BITS - table.shape[1].bit_length()
-        return [(shift, (table >> shift) & (2**width - 1)) for shift in range(0, 63, width)]
-    width = _RECORD_BITS - int(np.diff(table.indptr).max()).bit_length()
-    return [
-        (shift, type(table)(((table.data >> shift) & (2**width - 1), table.indices, table.indptr), shape=table.shape))
-        for shift in range(0, 63, width)
-    ]
+    longest = table.shape[1] if isinstance(table, np.ndarray) else int(np.diff(table.indptr).max())
+    width = _RECORD_BITS - longest.bit_length()
+
+    def limb(shift: int, data: Ids) -> Ids:
+        return np.asarray((data >> shift) & (2**width - 1))
+
+    return [(shift, entrywise(table, partial(limb, shift))) for shift in range(0, 63, width)]
 
 
 def _halves(integers: Any) -> list[tuple[int, Any]]:
     """The integers of a query's table, dense or sparse, as an upper and a lower half times powers of two."""
-    if isinstance(integers, np.ndarray):
-        return [(_LIMB, integers >> _LIMB), (0, integers & (2**_LIMB - 1))]
-    return [
-        (shift, type(integers)((data, integers.indices, integers.indptr), shape=integers.shape))
-        for shift, data in ((_LIMB, integers.data >> _LIMB), (0, integers.data & (2**_LIMB - 1)))
-    ]
+    upper = entrywise(integers, lambda data: data >> _LIMB)
+    return [(_LIMB, upper), (0, entrywise(integers, lambda data: data & (2**_LIMB - 1)))]
 
 
 def _sums(table: Any, integers: Any) -> list[tuple[int, Any]]:
@@ -240,58 +236,25 @@ def _sums(table: Any, integers: Any) -> list[tuple[int, Any]]:
     return [(up + more, counts @ half) for up, counts in _limbs(table) for more, half in _halves(integers)]
 
 
-def _dense_center(query: Query, sizes: Ids, table: Any, users: int) -> Center:
-    parts = _sums(table, query.table.integers)
-    per_size = 1.0 / sizes[:, None]
-    terms, weights = np.zeros_like(parts[0][1], dtype=np.float64), np.zeros_like(parts[0][1], dtype=np.float64)
-    for shift, part in parts:
-        terms += part * 2.0**shift
-        weights += np.abs(part) * 2.0**shift
-    unit = float(query.step) / users
-    values = np.array([math.fsum(column) for column in (terms * per_size).T]) * unit
-    # In a term each part is rounded and added, and then the size, its inverse and the product; none in fsum but the
-    # last, two in the unit. The bound is taken twice as large.
-    rounded = (4.0 * len(parts) + 16.0) * _UNIT * (1.0 + len(sizes) * _UNIT)
-    error = rounded * (weights * per_size).sum(axis=0) * float_up(query.step) / users + _TINY
-
-    def entry(j: int) -> Fraction:
-        columns = [(shift, part[:, j].tolist()) for shift, part in parts]
-        return _exactly(columns, sizes.tolist()) * query.step / users
-
-    return Center.approximated(values, np.asarray(error), entry)
-
-
-def _sparse_center(query: Query, sizes: Ids, table: Any, users: int) -> Center:
-    parts = [(shift, part.tocsc()) for shift, part in _sums(table, query.table.integers)]
+def _mean(query: Query, sizes: Ids, table: Any, users: int) -> Center:
+    """The mean over people of the mean of their records, whose counts are given for each size."""
+    sparse = query.table.sparse
+    parts = [(shift, part.tocsc() if sparse else part) for shift, part in _sums(table, query.table.integers)]
     per_size = 1.0 / sizes
     values, weights = np.zeros(query.dimension), np.zeros(query.dimension)
     for shift, part in parts:
         values += per_size @ (part.astype(np.float64) * 2.0**shift)
         weights += per_size @ (abs(part).astype(np.float64) * 2.0**shift)
-    # Each part sums at most as many terms as there are sizes, one after the other.
+    # Each part sums as many terms as there are sizes, in any order. The bound is taken twice as large.
     rounded = (4.0 * len(sizes) + 16.0 * len(parts)) * _UNIT
     error = rounded * weights * float_up(query.step) / users + _TINY
 
     def entry(j: int) -> Fraction:
-        columns = [(shift, np.asarray(part[:, [j]].toarray()).ravel().tolist()) for shift, part in parts]
-        return _exactly(columns, sizes.tolist()) * query.step / users
+        columns = [(shift, part[:, [j]].toarray().ravel() if sparse else part[:, j]) for shift, part in parts]
+        sums = [sum(int(column[i]) << shift for shift, column in columns) for i in range(len(sizes))]
+        return sum_of_fractions(zip(sums, sizes.tolist(), strict=True)) * query.step / users
 
     return Center.approximated(values * (float(query.step) / users), np.asarray(error), entry)
-
-
-def _exactly(columns: Sequence[tuple[int, Sequence[int]]], sizes: Sequence[int]) -> Fraction:
-    """The sum of sum/size over the sizes, by halves, so that denominators grow slowly."""
-    sums = [0] * len(sizes)
-    for shift, column in columns:
-        sums = [a + (int(b) << shift) for a, b in zip(sums, column, strict=True)]
-    parts = list(zip(sums, (int(m) for m in sizes), strict=True))
-    while len(parts) > 1:
-        joined = []
-        for (a, m), (b, k) in zip(parts[::2], parts[1::2], strict=False):
-            below = math.lcm(m, k)
-            joined.append((a * (below // m) + b * (below // k), below))
-        parts = joined + ([parts[-1]] if len(parts) % 2 else [])
-    return Fraction(*parts[0])
 
 
 def _whole(values: ArrayLike) -> Ids:

@@ -24,6 +24,7 @@ from barrow.numerics import Exact, checked_people, float_up
 from barrow.promises import Aggregation, SecureSum
 from barrow.promises.definitions import positive
 from barrow.queries import Quantised, Query
+from barrow.queries.quantised import entrywise
 from barrow.spaces.space import Floats
 
 _FINE = 0.7
@@ -150,11 +151,8 @@ def _ends(values: object, sparse: bool) -> list[int]:
 
 def _row_sums(table: Quantised) -> list[int]:
     """What all outputs of each item add up to: in two halves, since a long row may have more than 2^63."""
-    rows, sums = table.integers, []
-    data = rows.data if table.sparse else rows
-    for half in (data >> _HALF, data & (2**_HALF - 1)):
-        part = type(rows)((half, rows.indices, rows.indptr), shape=rows.shape) if table.sparse else half
-        sums.append(_ends(part.sum(axis=1), False))
+    parts = [lambda data: data >> _HALF, lambda data: data & (2**_HALF - 1)]
+    sums = [_ends(entrywise(table.integers, part).sum(axis=1), False) for part in parts]
     return [(upper << _HALF) + lower for upper, lower in zip(*sums, strict=True)]
 
 

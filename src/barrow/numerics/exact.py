@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
 from functools import cache, lru_cache
@@ -183,6 +184,22 @@ def exact_text(value: Fraction) -> str:
     decimal = Decimal(value.numerator) / Decimal(value.denominator)
     short = str(decimal.normalize()).replace("E", "e")
     return short if len(short) <= 18 and Fraction(short) == value else str(value)
+
+
+def sum_of_fractions(parts: Iterable[tuple[int, int]]) -> Fraction:
+    """The sum of fractions given as numerators and denominators, by halves, so that denominators grow slowly.
+
+    >>> sum_of_fractions([(1, 2), (1, 3), (1, 6)])
+    Fraction(1, 1)
+    """
+    left = list(parts) or [(0, 1)]
+    while len(left) > 1:
+        joined = []
+        for (a, m), (b, k) in zip(left[::2], left[1::2], strict=False):
+            common = math.lcm(m, k)
+            joined.append((a * (common // m) + b * (common // k), common))
+        left = joined + ([left[-1]] if len(left) % 2 else [])
+    return Fraction(*left[0])
 
 
 def nearest_float(value: Fraction) -> float:

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from barrow.numerics import Exact, float_down, float_up
+from barrow.numerics.exact import sum_of_fractions
 from barrow.queries.lipschitz import Constants
 from barrow.queries.profiles import Profiles, Whole
 from barrow.queries.quantised import norm_order
@@ -101,14 +102,7 @@ class Sums:
 
     @cached_property
     def _sum(self) -> Fraction:
-        parts = list(zip(self.above, self.below, strict=True)) or [(0, 1)]
-        while len(parts) > 1:  # by halves, so that denominators grow slowly
-            joined = []
-            for (a, m), (b, k) in zip(parts[::2], parts[1::2], strict=False):
-                common = math.lcm(m, k)
-                joined.append((a * (common // m) + b * (common // k), common))
-            parts = joined + ([parts[-1]] if len(parts) % 2 else [])
-        return Fraction(*parts[0])
+        return sum_of_fractions(zip(self.above, self.below, strict=True))
 
     def exact(self) -> Fraction:
         """The sum."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact, exact, exact_text, float_up
 from barrow.numerics.exact import norm_power
-from barrow.spaces.space import Floats
+from barrow.spaces.space import Floats, Ids
 
 
 def norm_order(p: Exact) -> float:
@@ -108,11 +109,9 @@ class Quantised:
         """
         if bits <= 0:
             return self
-        data = ((self.integers.data if self.sparse else self.integers) + (1 << (bits - 1))) >> bits
-        if self.sparse:
-            data = type(self.integers)((data, self.integers.indices, self.integers.indptr), shape=self.shape)
+        integers = entrywise(self.integers, lambda data: (data + (1 << (bits - 1))) >> bits)
         step = self.step * 2**bits
-        return Quantised(data, step, self.error_upper + float_up(step) / 2.0)
+        return Quantised(integers, step, self.error_upper + float_up(step) / 2.0)
 
     def moved_upper(self, other: Quantised, p: float) -> float:
         """How much more two rows may differ here than there in the p-norm, where this is the coarser of the two."""
@@ -153,6 +152,13 @@ class Quantised:
         if np.size(data) and np.min(data) >= 0 and self.shape[1] > 1:
             bound = min(bound, 2.0 ** (1.0 / p) * float(row_norms(self.floats(), p).max()))
         return bound * float_up(self.step) * (1.0 + relative_slack(self.shape[1]))
+
+
+def entrywise(table: Any, change: Callable[[Ids], Ids]) -> Any:
+    """A table of integers with every entry changed; a sparse one holds its zeros still."""
+    if isinstance(table, np.ndarray):
+        return change(table)
+    return type(table)((change(table.data), table.indices, table.indptr), shape=table.shape)
 
 
 def quantise(values: Floats, *, step: Exact | None = None, evaluation_error: float = 0.0) -> Quantised:
