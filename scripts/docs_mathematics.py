@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _MATHML = "{http://www.w3.org/1998/Math/MathML}"
 _RELATIONS = "=<>\u2264\u2265\u2260\u2248\u2192\u2190\u2208\u223c\u226a"
 _OPENS, _CLOSES = "([{\u27e8\u230a\u2308", ")]}\u27e9\u230b\u2309"
+_SIGNS = "+\u2212-"
 _LONG = 24
 """Characters of a formula that fit into a line of a telephone."""
 
@@ -78,10 +79,14 @@ def _tidied(node: Element) -> None:
     for child in node:
         _tidied(child)
     kind, children = node.tag.removeprefix(_MATHML), list(node)
+    before = "("
     for child, after in zip(children, [*children, None][1:], strict=True):
         text = (child.text or "").strip()
         if text in ("|", "\u2016", "/") and child.tag == _MATHML + "mo":
             child.attrib |= {"lspace": "0", "rspace": "0"} | ({} if text == "/" else {"stretchy": "false"})
+        if text and text in _SIGNS and before in _OPENS + _RELATIONS + ",/":
+            child.attrib |= {"form": "prefix", "lspace": "0", "rspace": "0"}
+        before = text or "x"
         if re.fullmatch("[a-z]\\w+", text) and child.tag in (_MATHML + "mi", _MATHML + "mo") and kind == "mrow":
             child.tag = _MATHML + "mo"  # a name with the space of an operator, and none before a bracket
             bracket = after is not None and (after.text or "").strip() in ("(", "[")
@@ -98,7 +103,7 @@ def _tidied(node: Element) -> None:
 def breakable(math: Element) -> list[Element]:
     """A formula in pieces, between which a line may end: before relations, and before signs where they are long."""
     pieces = [math]
-    for signs in (_RELATIONS, "+\u2212-"):
+    for signs in (_RELATIONS, _SIGNS):
         pieces = [part for piece in pieces for part in (_split(piece, signs) if _length(piece) > _LONG else [piece])]
     return pieces
 
@@ -110,7 +115,7 @@ def _split(math: Element, signs: str) -> list[Element]:
     for child in row:
         text = (child.text or "").strip() if child.tag in (_MATHML + "mo", _MATHML + "mi") else ""
         depth += (text != "" and text in _OPENS) - (text != "" and text in _CLOSES)
-        if text and text in signs and depth <= 0 and parts[-1]:
+        if text and text in signs and depth <= 0 and parts[-1] and child.get("form") != "prefix":
             child.attrib["form"] = "infix"
             parts.append([])
         parts[-1].append(child)
