@@ -45,10 +45,10 @@ from barrow.questions.statement import LedgerEntry, SoFar
 from barrow.spaces import NoRecords
 from barrow.study.about import ALL, About
 from barrow.study.data import read
+from barrow.study.keys import parameters_of
 from barrow.study.parts import Series, plan_parts, with_parts
 from barrow.study.proposal import PROPOSAL_VERSION, propose
 from barrow.study.prose import explain, statement_text
-from barrow.study.release import parameters_of
 from barrow.study.statement import STATEMENT_VERSION, make_statement
 from tests.fuzz.forgeries import KINDS
 from tests.ledger.helpers import Clock, signing_key

@@ -20,8 +20,8 @@ from barrow.questions.prices import charges
 from barrow.study import Study, read
 from barrow.study.about import About, asked_windows
 from barrow.study.file import study_from_text, study_text
+from barrow.study.keys import parameters_of
 from barrow.study.parts import CellReader, Planner, with_parts
-from barrow.study.release import parameters_of
 from barrow.study.restated import contradictions
 from barrow.study.several import ReleaseSeries
 from barrow.study.statement import make_statement

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
     from barrow.study.bars import bars
     from barrow.study.file import AUTO, promise_table, read_table
     from barrow.study.folders import read_regular
+    from barrow.study.keys import parameters_of
     from barrow.study.left import lines_left
     from barrow.study.models import compare_models
     from barrow.study.parts import Planner, ReleaseParts, Series
     from barrow.study.prose import released_words
-    from barrow.study.release import parameters_of, run_release
+    from barrow.study.release import run_release
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -66,6 +67,7 @@ else:
             "barrow.study.models": "compare_models",
             "barrow.study.parts": "Planner ReleaseParts Series",
             "barrow.study.prose": "released_words",
-            "barrow.study.release": "parameters_of run_release",
+            "barrow.study.keys": "parameters_of",
+            "barrow.study.release": "run_release",
         },
     )

@@ -82,6 +82,7 @@ class Spender(OpenLedger):
         question: str | None = None,
         folder: str | None = None,
         resumable: bool = False,
+        earlier: Callable[[Sequence[Record]], Record | None] | None = None,
         **release: Unpack[ReleaseFacts],
     ) -> Reservation:
         """Pay for one release. When this returns, the payment is durable; it is never given back.
@@ -93,6 +94,7 @@ class Spender(OpenLedger):
             question: The name of the question in the study.
             folder: Where the release will be published.
             resumable: The caller's word that nothing leaves the process before :meth:`stage`.
+            earlier: Finds a payment among the records that was for the same: it is refused as already paid.
             **release: What it does and whom it is about: :class:`barrow.ledger.charges.ReleaseFacts`.
 
         Raises:
@@ -107,6 +109,8 @@ class Spender(OpenLedger):
         with self._appending() as work:
             if key in work.state.keys:
                 raise already_paid(work.state, key)
+            if earlier is not None and (paid := earlier(work.state.records)) is not None:
+                raise already_paid(work.state, str(paid.data["key"]))
             check_columns(work.state, public)
             charge = charge_for(work.state.budget, **release)
             charge = self._fitting(work.state, charge, SpaceRef.of(release["space"]))

@@ -26,9 +26,10 @@ from barrow.ledger.store import canonical
 from barrow.questions.statement import Json, Statement
 from barrow.study.about import About
 from barrow.study.folders import read_regular
+from barrow.study.keys import parameters_of
 from barrow.study.parts import Series, with_parts
 from barrow.study.prose import statement_text
-from barrow.study.release import CollectedReports, check_ledger, open_ledger, parameters_of, payment_of
+from barrow.study.release import CollectedReports, check_ledger, open_ledger, payment_of
 from barrow.study.restated import contradictions, paid_otherwise
 from barrow.study.statement import make_statement, parse_statement, write_statement
 from barrow.study.study import Study

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec import structs
 
 from barrow.display import renderer
@@ -21,18 +19,15 @@ from barrow.engines import Counts, Engine, ItemSums
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Committed, Ledger, NoAuthorityError, Reservation, SpaceRef, Staged
 from barrow.progress import task
-from barrow.queries.query import plain
-from barrow.questions import Answer, Question, declared_parts
+from barrow.questions import Answer, Question
 from barrow.questions.answer import Rows, Sample, Statistics
 from barrow.questions.prices import charges, price_words
-from barrow.questions.question import asked_of
 from barrow.questions.releasing import (
     drawn_by_curator,
     error_after,
     held_by_each,
     most_rows,
     on_map,
-    parameters,
     summary,
 )
 from barrow.questions.statement import LedgerEntry, ReleaseFile
@@ -41,6 +36,7 @@ from barrow.study.bars import bars
 from barrow.study.data import Data
 from barrow.study.formats import format_files
 from barrow.study.geoparquet import cells_file
+from barrow.study.keys import AskedRelease, parameters_of, public_digest
 from barrow.study.outputs import Stage, digest_of, value_files
 from barrow.study.parts import CellReader, PartsDraw, ReleaseParts, Series, totals_so_far, with_parts
 from barrow.study.prose import statement_text
@@ -211,7 +207,7 @@ def _run(job: _Job, renderers: Sequence[Renderer], stages: Callable[[str], None]
         stages("reserve")
         reservation = known or job.ledger.reserve(
             key=job.key, what=job.plan.description, parameters=job.parameters, question=job.plan.question.label,
-            folder=here, resumable=True, **job.paid,
+            folder=here, resumable=True, earlier=None if job.asked is None else job.asked.earlier, **job.paid,
         )  # fmt: skip
     except BaseException:
         job.stage.discard()
@@ -270,6 +266,7 @@ class _Job:
     reports: CollectedReports | None = None
     parts: ReleaseParts | None = None
     reader: CellReader | None = None
+    asked: AskedRelease | None = None
 
     @property
     def paid(self) -> dict[str, Any]:
@@ -302,10 +299,12 @@ def _prepared(
         parts = series.planner.parts(about)
     plan = parts.plan
     _check_plan(plan)
-    parameters = parameters_of(study, parts.stated, about)
-    name = key or f"{question.label}-{_digest(parameters)[:16]}"
+    asked = AskedRelease.of(study, parts.stated, about)
+    paid = asked.earlier(state.records()) if key is None else None
+    name, parameters = (key or asked.key, asked.public) if paid is None else (paid.data["key"], paid.data["parameters"])
     stage = Stage(_place(state, out, name), name)
-    return _Job(study, study.data, engine, state, plan, parameters, name, stage, parts=parts, reader=series.reader)
+    job = _Job(study, study.data, engine, state, plan, parameters, name, stage, parts=parts, reader=series.reader)
+    return replace(job, asked=asked) if key is None else job
 
 
 def _statistics(job: _Job) -> dict[str | None, Statistics]:
@@ -547,7 +546,7 @@ def _place(ledger: Ledger, out: str | os.PathLike[str] | None, name: str) -> Pat
     place = ledger.file
     if place is None:
         raise ParameterError("No output folder is named.", allowed="a new folder", fix="out='results'")
-    return Path(f"{place}.answers") / _digest({"key": name})[:24]
+    return Path(f"{place}.answers") / public_digest({"key": name})[:24]
 
 
 def _room(plan: Answer) -> int:
@@ -566,34 +565,3 @@ def payment_of(plan: Answer, dataset: str) -> dict[str, Any]:
         "items": held_by_each(plan).items,
         **({} if plan.terms.reads is None else {"reads": plan.terms.reads}),
     }
-
-
-def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, Any]:
-    """Every public number on which the distribution of the values depends, and which records they are about."""
-    named = {} if study.data is None else study.data.named()
-    if "source" in named:
-        named["source"] = study.written(named["source"])
-    others = declared_parts(plan.question, plan.terms.space)
-    hidden = sorted({grouping.column for grouping in study.groups if grouping.hidden})
-    request = {key: value for key, value in asked_of(plan.question).items() if key not in ("values", "matrix", "to")}
-    return {
-        "dataset": study.dataset,
-        **plan.terms.to_spec(),
-        "question": msgspec.json.decode(json.dumps(plain_deep(request), default=str)),
-        **parameters(plan),
-        **({"declared": others} if others else {}),
-        **about.to_spec(),
-        **({"hidden": hidden} if hidden else {}),
-        "data": named,
-    }
-
-
-def plain_deep(value: Any) -> Any:
-    """Plain data of plain data and arrays."""
-    if isinstance(value, Mapping):
-        return {str(key): plain_deep(item) for key, item in value.items()}
-    return plain(value)
-
-
-def _digest(data: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

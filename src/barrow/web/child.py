@@ -29,8 +29,9 @@ from barrow.render import plot
 from barrow.render.report.series import series_figure
 from barrow.study import Release, Study
 from barrow.study.about import About, release_folder
+from barrow.study.keys import parameters_of
 from barrow.study.parts import Series, plan_parts
-from barrow.study.release import parameters_of, run_release
+from barrow.study.release import run_release
 
 
 class Cancelled(BaseException):

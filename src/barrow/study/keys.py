@@ -1,0 +1,135 @@
+"""By which key a ledger knows a release, and the earlier release of the same question.
+
+A default key is a digest of everything public about a release, the noise that was chosen included. Choices rest on
+arithmetic that differs by a hair between processors, and by more between versions: what was asked does not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from barrow.errors import ParameterError
+from barrow.ledger import Record
+from barrow.queries.query import plain
+from barrow.questions import Answer, declared_parts
+from barrow.questions.question import asked_of
+from barrow.questions.releasing import parameters
+from barrow.study.about import ALL, About
+from barrow.study.study import Study
+
+_GIVEN = ("values", "matrix", "to")
+"""Options that may be long tables: parameters hold them in the query."""
+_CHOSEN = frozenset({"query", "noise", "scale", "grid", "constant", "strategy", "mechanism", "decode"})
+"""Parameters that are chosen, and not asked."""
+_COMPUTED = frozenset({"squares"})
+"""What is asked by other parameters, and computed from them in floats."""
+_ENDS = ("staged", "commit", "abandoned")
+
+
+def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, object]:
+    """Every public number on which the distribution of the values depends, and which records they are about."""
+    return _asked(study, plan, about, parameters(plan))
+
+
+def _asked(study: Study, plan: Answer, about: About, chosen: Mapping[str, object]) -> dict[str, object]:
+    """What was asked, of which records, at which terms, and what was chosen for it."""
+    named = {} if study.data is None else study.data.named()
+    if "source" in named:
+        named["source"] = study.written(named["source"])
+    others = declared_parts(plan.question, plan.terms.space)
+    hidden = sorted({grouping.column for grouping in study.groups if grouping.hidden})
+    request = {key: value for key, value in asked_of(plan.question).items() if key not in _GIVEN}
+    return {
+        "dataset": study.dataset,
+        **plan.terms.to_spec(),
+        "question": msgspec.json.decode(json.dumps(plain_deep(request), default=str)),
+        **chosen,
+        **({"declared": others} if others else {}),
+        **about.to_spec(),
+        **({"hidden": hidden} if hidden else {}),
+        "data": named,
+    }
+
+
+def plain_deep(value: object) -> object:
+    """Plain data of plain data and arrays."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_deep(item) for key, item in value.items()}
+    return plain(value)
+
+
+def default_key(label: str, public: Mapping[str, object]) -> str:
+    """What a release is called in a ledger where nobody names it.
+
+    >>> default_key("mean", {"users": 3})
+    'mean-7f94c498ed73c360'
+    """
+    return f"{label}-{public_digest(public)[:16]}"
+
+
+def public_digest(data: Mapping[str, object]) -> str:
+    """SHA-256 of plain data, in hexadecimal digits."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class AskedRelease:
+    """What a ledger is asked for by no name, and how an earlier payment for the same question is found.
+
+    Attributes:
+        label: The name of the question.
+        asked: The question, its terms and its records.
+        public: The same with the noise that was chosen.
+    """
+
+    label: str
+    asked: Mapping[str, object]
+    public: Mapping[str, object]
+
+    @classmethod
+    def of(cls, study: Study, plan: Answer, about: About) -> AskedRelease:
+        """For a plan."""
+        asked, public = _asked(study, plan, about, {}), parameters_of(study, plan, about)
+        if any(name in asked_of(plan.question) for name in _GIVEN):
+            asked["query"] = public.get("query")
+        return cls(plan.question.label, asked, public)
+
+    @property
+    def key(self) -> str:
+        """The default key."""
+        return default_key(self.label, self.public)
+
+    def earlier(self, records: Sequence[Record]) -> Record | None:
+        """The last payment for the same question under its own default key, whatever noise was chosen for it.
+
+        Raises:
+            ParameterError: It was not drawn, and its noise is not what is planned here.
+        """
+        asked = json.loads(json.dumps(self.asked))  # as a ledger holds it
+        for record in reversed(records):
+            if record.kind != "reserve" or record.data["question"] != self.label:
+                continue
+            known = record.data["parameters"]
+            alike = all(name in known and (name in _COMPUTED or known[name] == asked[name]) for name in asked)
+            beside = known.keys() - asked.keys() <= _CHOSEN | self.public.keys()
+            if alike and beside and record.data["key"] == default_key(self.label, known):  # nobody named it
+                self._refuse_undrawn(record, records)
+                return record
+        return None
+
+    def _refuse_undrawn(self, paid: Record, records: Sequence[Record]) -> None:
+        if paid.data["key"] == self.key or any(
+            other.data.get("reserve") == paid.seq for other in records if other.kind in _ENDS
+        ):
+            return
+        raise ParameterError(
+            f"The release {paid.data['key']!r} was paid for (entry {paid.seq} of the ledger) and interrupted before it "
+            "was drawn, with other noise than is planned here: another processor, or another version, chose it.",
+            allowed="the same command where it was begun, which finishes it and costs nothing more",
+            fix="go on there; or --key with a new name, which is charged again",
+        )
