@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import barrow as bw
-from barrow.audit.people import audit_people
+from barrow.audit.promised import audit_people
 from barrow.engines import DuckDBEngine, MemoryEngine
 from barrow.errors import DataError, ParameterError
 from barrow.promises import PersonGaussianNoise, PersonKNormNoise, Scope, exposure

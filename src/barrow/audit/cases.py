@@ -10,12 +10,10 @@ from typing import Any
 from barrow.audit.additive import audit_additive
 from barrow.audit.books import audit_ledger, audit_samplers
 from barrow.audit.edge_flows import audit_edges
-from barrow.audit.hidden_groups import audit_hidden_groups
 from barrow.audit.itemwise import audit_amplified, audit_items, audit_sampled, frequency_result, observed_rows
 from barrow.audit.limits import audit_limits
 from barrow.audit.pairs import User, allowed_by, compare, known_distances, products, small_users
-from barrow.audit.people import audit_people
-from barrow.audit.promised import audit_promises
+from barrow.audit.promised import audit_hidden_groups, audit_people, audit_promises
 from barrow.audit.scopes import audit_scopes
 from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.summed import audit_sums
