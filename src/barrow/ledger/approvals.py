@@ -123,8 +123,7 @@ class Quorum:
                 allowed="different people, each with a key of their own",
                 fix="barrow key new for each of them",
             )
-        object.__setattr__(self, "approvers", listed)
-        object.__setattr__(self, "need", need)
+        vars(self).update(approvers=listed, need=need)
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Quorum:

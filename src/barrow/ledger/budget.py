@@ -75,8 +75,7 @@ def amounts_sum(amounts: Iterable[Amount]) -> Amount:
 
 def _amount(loss: Fraction, delta: Fraction) -> Amount:
     built = Amount.__new__(Amount)
-    object.__setattr__(built, "loss", loss)
-    object.__setattr__(built, "delta", delta)
+    vars(built).update(loss=loss, delta=delta)
     return built
 
 
@@ -126,18 +125,11 @@ class SpaceRef:
         no_records: Exact = 1,
         group: Exact | None = None,
     ) -> None:
-        for name, text in (("kind", kind), ("digest", digest), ("unit", unit)):
-            object.__setattr__(self, name, str(text))
-        object.__setattr__(self, "diameter", exact(diameter, "diameter"))
-        object.__setattr__(self, "metric", None if metric is None else str(metric))
-        object.__setattr__(self, "snapping", None if snapping is None else exact(snapping, "snapping"))
-        object.__setattr__(self, "filtered", bool(filtered))
-        object.__setattr__(self, "no_records", share_of(no_records, "no_records"))
-        object.__setattr__(
-            self,
-            "group",
-            None if group is None else share_of(group, "group") if group != "0" and group else Fraction(0),
-        )
+        near = None if group is None else share_of(group, "group") if group != "0" and group else Fraction(0)
+        vars(self).update(kind=str(kind), digest=str(digest), unit=str(unit), filtered=bool(filtered), group=near)
+        vars(self).update(metric=None if metric is None else str(metric), diameter=exact(diameter, "diameter"))
+        vars(self).update(snapping=None if snapping is None else exact(snapping, "snapping"))
+        vars(self).update(no_records=share_of(no_records, "no_records"))
         if self.diameter <= 0 or (self.snapping is not None and self.snapping < 0):
             raise ParameterError(
                 f"The diameter is {diameter} and the snapping {snapping}.",
@@ -185,7 +177,7 @@ class SpaceRef:
         built = cls(space.kind, named(space.digest), diameter, space.unit, metric, rho, filtered, apart, group)
         if space.size is not None:
             both = (space.records_space, with_no_records(space.records_space))
-            object.__setattr__(built, "alike", frozenset(named(each.digest) for each in both))
+            vars(built).update(alike=frozenset(named(each.digest) for each in both))
         return built
 
     def pays_in(self, other: SpaceRef) -> bool:
@@ -207,21 +199,10 @@ class SpaceRef:
         >>> SpaceRef("line", "sha256:00", 10, "km").to_json()["diameter"]
         '10'
         """
-        data: dict[str, object] = {
-            "kind": self.kind,
-            "digest": self.digest,
-            "diameter": exact_text(self.diameter),
-            "unit": self.unit,
-        }
-        if self.metric is not None:
-            data["metric"] = self.metric
-        if self.snapping is not None:
-            data["snapping"] = exact_text(self.snapping)
-        if self.filtered:
-            data["filtered"] = True
-        if self.group is not None:
-            data["group"] = exact_text(self.group)
-        return data if self.no_records == 1 else {**data, "no_records": exact_text(self.no_records)}
+        names = ("kind", "digest", "diameter", "unit", "metric", "snapping", "filtered", "group", "no_records")
+        unsaid = {"filtered": False, "no_records": 1}  # by default, as None is of the others
+        given = {name: getattr(self, name) for name in names if getattr(self, name) != unsaid.get(name)}
+        return {name: exact_text(value) if isinstance(value, Fraction) else value for name, value in given.items()}
 
     @property
     def records(self) -> RecordMap:
@@ -320,15 +301,10 @@ class Budget:
             limit = Promises(limit.promises, limit.delta, model=limit.model, bounded=limit.bounded, quadrature=1)
         if isinstance(limit, Promises) and limit.quadrature is not None:
             composition = "quadrature"
-        object.__setattr__(self, "dataset", visible_name(dataset))
-        object.__setattr__(self, "users", checked_people(users))
-        object.__setattr__(self, "limit", limit)
-        object.__setattr__(self, "space", _space(space) if self.promised is None else None)
-        object.__setattr__(self, "metric", None if self.promised is None else _metric(space))
-        object.__setattr__(self, "items", None if items is None else whole(items, "items"))
-        object.__setattr__(self, "user_level", user_level)
-        object.__setattr__(self, "calendar", calendar)
-        object.__setattr__(self, "groups", _groups(groups or {}, self.users))
+        vars(self).update(dataset=visible_name(dataset), users=checked_people(users), limit=limit)
+        about = {"space": _space(space), "metric": None} if self.promised is None else {"metric": _metric(space)}
+        vars(self).update({"space": None, **about}, items=None if items is None else whole(items, "items"))
+        vars(self).update(user_level=user_level, calendar=calendar, groups=_groups(groups or {}, self.users))
         if calendar is None and any(promise.scope is not None for promise in self.promises):
             raise ParameterError(
                 "A promise is about periods, and the budget has no calendar.",
@@ -341,7 +317,7 @@ class Budget:
                 allowed="promises alone: user-level releases pay their epsilon at every promise",
                 fix="omit user_level",
             )
-        object.__setattr__(self, "composition", composition)
+        vars(self).update(composition=composition)
         one_of(composition, "composition", ("additive", "quadrature"))
         if (composition == "quadrature" and not (limit.symbol == "alpha" or self.promised)) or (
             composition == "quadrature" and not limit.delta > 0
@@ -456,7 +432,7 @@ def budget_from_json(data: Mapping[str, object]) -> Budget:
             calendar=None if calendar is None else Calendar(**calendar),
             groups=data.get("groups"),
         )
-    object.__setattr__(budget, "per", None if per is None else str(per))
+    vars(budget).update(per=None if per is None else str(per))
     return budget
 
 

@@ -33,7 +33,7 @@ from barrow.promises import (
     parse_epsilon,
     parse_share,
 )
-from barrow.promises.definitions import probability, to_model
+from barrow.promises.definitions import take
 from barrow.promises.periods import Window
 from barrow.promises.records import NUMBER
 from barrow.promises.scopes import scope_of
@@ -88,13 +88,9 @@ class PromiseLimit:
         presence: bool = False,
         group: bool = False,
     ) -> None:
-        object.__setattr__(self, "share", parse_share(share))
-        object.__setattr__(self, "distances", _distances(distance))
-        object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
-        object.__setattr__(self, "scope", scope_of(scope))
-        object.__setattr__(self, "presence", bool(presence))
-        object.__setattr__(self, "group", bool(group))
-        object.__setattr__(self, "text", " ".join(text.split()) if text else self._words())
+        vars(self).update(share=parse_share(share), distances=_distances(distance), epsilon=parse_epsilon(epsilon))
+        vars(self).update(scope=scope_of(scope), presence=bool(presence), group=bool(group))
+        vars(self).update(text=" ".join(text.split()) if text else self._words())
         if len(self.text) > 200:
             raise ParameterError(
                 f"A promise has a text of {len(self.text)} characters.", allowed="at most 200", fix="leave it out"
@@ -204,13 +200,11 @@ class Promises:
             raise ParameterError(
                 f"There are two promises about {twice.text}.", allowed="one epsilon for each change", fix="drop one"
             )
-        object.__setattr__(self, "promises", built)
-        object.__setattr__(self, "delta", probability(delta))
-        object.__setattr__(self, "model", to_model(model))
-        object.__setattr__(self, "bounded", bool(bounded))
+        vars(self).update(promises=built)
+        take(self, delta=delta, model=model, bounded=bounded)
         if quadrature is not None and not isinstance(quadrature, Quadrature):
             quadrature = Quadrature.of([p.epsilon for p in built], self.delta, quadrature)
-        object.__setattr__(self, "quadrature", quadrature)
+        vars(self).update(quadrature=quadrature)
         if quadrature is not None and not quadrature.follows_from([p.epsilon for p in built], self.delta):
             raise ParameterError(
                 "The account for releases in quadrature is not that of these promises.",

@@ -11,7 +11,8 @@ from typing import Any
 
 from barrow.display import Displayed
 from barrow.errors import ParameterError, reading
-from barrow.numerics import Exact, exact, exact_text, float_down, float_up
+from barrow.numerics import Exact, exact_text, float_down, float_up
+from barrow.promises.definitions import take
 from barrow.promises.periods import Window
 from barrow.promises.promise import Promise, odds_sentence, odds_upper
 from barrow.promises.records import UNSEEN, RecordMap
@@ -93,20 +94,11 @@ class Policy(Displayed):
         number: bool = False,
         ungrouped: bool = False,
     ) -> None:
-        object.__setattr__(self, "space", space)
-        object.__setattr__(self, "ungrouped", ungrouped)
-        object.__setattr__(self, "number", number)
-        object.__setattr__(self, "reads", reads)
-        object.__setattr__(self, "records", records)
+        vars(self).update(space=space, ungrouped=ungrouped, number=number, reads=reads, records=records)
         with reading("The list of promises", allowed="promises, or texts", fix='["1/30, 1000 mi, 0.2"]'):
-            object.__setattr__(
-                self,
-                "promises",
-                tuple(to_promise(p) for p in ([promises] if isinstance(promises, str | Promise) else promises)),
-            )
-        object.__setattr__(self, "delta", exact(delta, "delta"))
-        if not 0 <= self.delta < 1:
-            raise ParameterError(f"delta is {delta}.", allowed="a number in [0, 1)", fix="delta=1e-12")
+            listed = [promises] if isinstance(promises, str | Promise) else promises
+            vars(self).update(promises=tuple(map(to_promise, listed)))
+        take(self, delta=delta)
         if not self.promises:
             raise ParameterError(
                 "There are no promises.", allowed="at least one", fix='"1/30, 1000 mi, 0.2" (share, distance, epsilon)'

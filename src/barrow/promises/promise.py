@@ -67,13 +67,11 @@ class Promise:
     scope: Scope | None
 
     def __init__(self, share: Exact, distance: Exact, epsilon: Exact, *, scope: Scope | str | None = None) -> None:
-        object.__setattr__(self, "share", parse_share(share))
+        vars(self).update(share=parse_share(share), share_text=str(share).strip())
         if not isinstance(distance, str):
             exact(distance, "the distance")
-        object.__setattr__(self, "distance", distance.strip() if isinstance(distance, str) else distance)
-        object.__setattr__(self, "epsilon", parse_epsilon(epsilon))
-        object.__setattr__(self, "share_text", str(share).strip())
-        object.__setattr__(self, "scope", scope_of(scope))
+        vars(self).update(distance=distance.strip() if isinstance(distance, str) else distance)
+        vars(self).update(epsilon=parse_epsilon(epsilon), scope=scope_of(scope))
 
     def __repr__(self) -> str:
         scope = "" if self.scope is None else f", scope={self.scope.text!r}"
