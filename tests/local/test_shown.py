@@ -84,3 +84,11 @@ def test_fewer_reports_than_planned_have_the_wider_interval_everywhere():
     fewer = for_people(plan, 3)
     assert fewer.half_width == plan.noise.mean_half_width(3) + plan.moved > plan.half_width
     assert for_people(plan, 40).half_width == plan.half_width
+
+
+def test_a_warning_is_said_once_and_asks_for_nothing_impossible():
+    page = collected_report(collected("items(items=2)", promises=["all, anywhere, 0.001"]))
+    told = [text for text in page.warnings if "nearly useless" in text]
+    assert len(told) == 1
+    assert "histogram of the same people" in told[0]
+    assert "e+0" not in told[0]

@@ -135,7 +135,7 @@ def _unit(study: work.Study) -> str | None:
 def _alarm(study: work.Study) -> str | None:
     """What must be said of the worst case of all questions of the study together."""
     delta = float_up(study.delta)
-    if study.model is not work.Model.CENTRAL or work.alarm(float_up(study.alpha), delta) is None:
+    if work.alarm(float_up(study.alpha), delta) is None:
         return None  # whatever is asked
     total = 0.0
     for question in study.questions:

@@ -16,6 +16,7 @@ from typing import Any
 from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError, one_of
 from barrow.numerics import float_up
+from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Promise, UserLevel
 
@@ -142,11 +143,10 @@ def useless(error: float, guess: float | None, unit: str, most: float | None = N
     largest = error if most is None else max(most, error)
     if guess is None or largest < guess / 2.0:
         return []
-    near = f" {unit}" if unit else ""
-    about = f"about {error:.3g}{near}" + ("" if most is None else f", at most about {largest:.3g}{near}")
+    about = f"about {near(error, unit)}" + ("" if most is None else f", at most about {near(largest, unit)}")
     return [
         f"The answer will be nearly useless: it is off by {about}, and without any data the error would be "
-        f"{guess:.3g}{near}."
+        f"{near(guess, unit)}."
     ]
 
 

@@ -38,7 +38,7 @@ from barrow.spaces import Space
 _LESS = (0, 1e-6, 1e-5, 1e-4, 1e-3)
 """By how much alpha0 is lowered, relatively, where what was calibrated costs a hair too much once it is made."""
 _SMALLEST = Fraction(1, 10**9)
-_STEPS, _DELTA = 40, Fraction(1, 10**9)
+_STEPS, _DELTA, _TOO_LOOSE = 40, Fraction(1, 10**9), 1000.0
 _PEOPLE = tuple(10**k for k in range(1, 7))
 
 
@@ -275,6 +275,8 @@ class ItemHelp:
         people = (
             next((many for many in _PEOPLE if self._satisfies(users=many * terms.users)), None) if terms.delta else None
         )
+        if people is None and times > _TOO_LOOSE:
+            return "No promise that still hides people would make them useful; a histogram of the same people may be."
         if terms.model is Model.LOCAL or people is None:
             return f"P{looser} would make it about {about}."
         return f"{people:,} times as many people, or p{looser}, would make it about {about}."

@@ -13,7 +13,7 @@ from barrow.numerics import Exact
 from barrow.planning.candidates import BaselineComparison, Candidate, baseline_comparison
 from barrow.planning.rules import paper_rule_linear
 from barrow.planning.terms import Terms
-from barrow.promises import Guarantee, Promise
+from barrow.promises import Guarantee, Model, Promise
 from barrow.queries import Query
 from barrow.questions.answer import Answer
 from barrow.questions.estimates import estimate
@@ -131,6 +131,8 @@ def _(answer: RankedAnswer) -> tuple[Answer, float] | None:
 def user_level_error(ranked: RankedAnswer, query: Query, thorough: bool) -> tuple[float, float] | None:
     """The best of user-level DP at the same promises; on large tables it is looked for if ``thorough``."""
     candidates: Sequence[Candidate] = ranked.baselines
+    if ranked.terms.model is Model.AGGREGATED:  # there it is EMD-DP at alpha = epsilon
+        return None
     quick = thorough or query.table.sparse or query.table.shape[0] * query.dimension <= _QUICK
     if ranked.terms.promises and not candidates and quick:
         candidates = ranked.by_user_level(min(ranked.terms.epsilons))

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from barrow.errors import ParameterError
 from barrow.noise import RandomSource
 from barrow.numerics import float_down
+from barrow.numerics.exact import near
 from barrow.promises.channels import MOST_ITEMS, MOST_REPORTS, ItemChannel
 from barrow.promises.definitions import positive
 from barrow.spaces import Space
@@ -158,10 +159,9 @@ class Randomiser(ABC):
         moved, blind = self.distortion, self.uniform_guess
         if moved is None or blind is None or moved < USELESS * blind:
             return None
-        unit = f" {self.space.unit}" if self.space.unit else ""
         return (
-            f"The reports are nearly useless one by one: an item moves by {moved:.3g}{unit} on average, and a uniform "
-            f"guess by {blind:.3g}{unit}."
+            f"The reports are nearly useless one by one: an item moves by {near(moved, self.space.unit)} on average, "
+            f"and a uniform guess by {near(blind, self.space.unit)}."
         )
 
     def _item_counts(self, counts: ArrayLike) -> Integers:

@@ -329,3 +329,8 @@ def test_maps_that_share_a_scale_show_one_part_of_the_world():
     shared = [fig.map_figure(cells, values, noise=0.1, scale=both).data.box for values in (first, second)]
     assert alone[0] != alone[1]
     assert shared[0] == shared[1]
+
+
+def test_values_without_any_noise_are_not_said_to_stand_out_of_it():
+    cells = Places.cells([40, 40], [-75, -74], [41, 41], [-74, -73])
+    assert fig.map_figure(cells, [3.0, 4.0], unit="reports").description.startswith("2 places. The largest values: ")

@@ -10,7 +10,8 @@ import pytest
 import barrow as bw
 from barrow.errors import ParameterError
 from barrow.render.report import report_html
-from barrow.render.report.headings import verdict
+from barrow.render.report.headings import error_sentence, verdict
+from barrow.render.report.plans import plan_report
 from barrow.render.report.release import Released, release_report
 from barrow.study import read_statement
 from tests.study.monthly import make_study
@@ -135,3 +136,31 @@ def test_statements_are_paragraphs_and_comparisons_are_tables(tmp_path):
     assert table.count("<tr>") == 1 + len(comparison.candidates) + len(comparison.baselines)
     plan = study.plan("mean")._repr_mimebundle_()["text/html"]
     assert "<td>" not in plan
+
+
+def test_one_value_is_said_with_its_two_ends(tmp_path):
+    _, release = released(tmp_path, "mean", promises=("all, 30 min, 3",))
+    row = release.rows()[0]
+    told = error_sentence(Released(release.statement, release.tables, plan=release.plan))
+    low, high = (float(text) for text in re.findall(r"-?[\d.]+(?= min)", told))
+    assert re.fullmatch(r"The true value lies between .* min and .* min with probability 95 %\.", told)
+    assert low <= row["low_95"] < row["high_95"] <= high  # rounded outwards
+
+
+def test_labels_that_are_all_alike_have_no_way_between_them(tmp_path):
+    _, release = released(
+        tmp_path, "histogram", 'discrete(labels=["a", "b"])', ("a", "b"), ("half, anywhere, 1",), alpha=None
+    )
+    told = error_sentence(Released(release.statement, release.tables, plan=release.plan))
+    assert re.fullmatch(r"About [\d.]+ % of the records appear under another label than their own\.", told)
+    assert "earth mover" not in told
+
+
+@pytest.mark.parametrize("question", ["mean", "histogram"])
+def test_the_page_of_an_aggregated_plan_sounds_the_alarm(question):
+    line = "line(low=0, high=50, unit='min', step=5)"
+    plan = bw.Study(line, ["all, 5 min, 1"], users=1000, model="aggregated").plan(question)
+    page = plan_report([plan])
+    assert any("hardly hidden" in text and "all, anywhere, 1" in text for text in page.warnings)
+    calm = bw.Study(line, ["all, 50 min, 1"], users=1000, model="aggregated").plan(question)
+    assert not any("hardly hidden" in text for text in plan_report([calm]).warnings)

@@ -100,13 +100,9 @@ def bars(
 
 def largest_text(readings: Readings, names: Sequence[object]) -> str:
     """The finding of a histogram in a sentence or two."""
-    best = int(readings.value.argmax())
-    below = int(readings.below.sum())
-    many = f" {below:,} of {len(readings):,} values cannot be distinguished from 0." if below else ""
-    if below == len(names) > 1:
-        return none_stands_out(readings)
-    text = readings.describe(best, names[best])
-    return f"{text}.{many}" if len(names) == 1 else f"The largest value is {text}.{many}"
+    if len(names) == 1:
+        return f"{readings.describe(0, names[0])}."
+    return _finding(readings, lambda i: names[i])
 
 
 def none_stands_out(readings: Readings) -> str:
@@ -208,7 +204,8 @@ def histogram(
     top, bottom = 34.0, height - 50.0
     all_ends = readings if scale is None else scale
     y = AxisScale(all_ends.bottom, max(all_ends.top, 1e-300) * 1.04, bottom, top)
-    left, right = ticks_width(y, lambda t: near(t, readings.unit)), width - 14.0
+    last = text_width(near(ends[-1], digits=6), 11.5) / 2.0
+    left, right = ticks_width(y, lambda t: near(t, readings.unit)), width - max(14.0, last + 2.0)
     x = AxisScale(float(ends[0]), float(ends[-1]), left, right, axis)
     columns = _columns(readings, ends, x)
     many = f"Each column shows the largest of its bins: there are {len(readings):,}."
@@ -233,7 +230,7 @@ def histogram(
     return replace(figure, data=ColumnData(ends, readings, clean(axis)))
 
 
-def _finding(readings: Readings, name: Callable[[int], str]) -> str:
+def _finding(readings: Readings, name: Callable[[int], object]) -> str:
     best, below = int(readings.value.argmax()), int(readings.below.sum())
     if below == len(readings) > 1:
         return none_stands_out(readings)

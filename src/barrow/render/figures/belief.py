@@ -102,7 +102,7 @@ def belief(
     reach = max([float(c.x[-1]) for c in curves] + [p.distance for p in promises])
     x, y = AxisScale(0.0, reach, left, right), AxisScale(0.5, ceiling, bottom, top)
     body = [
-        bottom_axis(x, bottom, f"how far elsewhere the records had been ({clean(unit)})", near, top=top),
+        bottom_axis(x, bottom, _far(clean(unit), left + right), near, top=top),
         left_axis(y, left, _GUESS, lambda t: near(t, PERCENT), right=right, lift=27),
     ]
     body += [line_of(curve, x, y, k) for k, curve in enumerate(curves)]
@@ -116,6 +116,12 @@ def belief(
     lines = [f"If {_bound_text(p)}." for p in promises]
     about = " ".join([*lines, f"Whatever is different: at most {at_most(worst, PERCENT)}."])
     return build_figure(*body, title=title, description=about, width=width, height=height, kind="belief", reach=200)
+
+
+def _far(unit: str, room: float) -> str:
+    """What the axis of distances says, in as many words as there is room for."""
+    long = f"how far elsewhere the records had been ({unit})"
+    return long if text_width(long) <= room else f"how far elsewhere ({unit})"
 
 
 def _bound_text(promise: BeliefBound) -> str:

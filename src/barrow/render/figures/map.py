@@ -13,9 +13,10 @@ import numpy.typing as npt
 from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near
 from barrow.numerics.places import Places
+from barrow.render.figures.cities import place_names
 from barrow.render.figures.data import MapData, key_of
 from barrow.render.figures.figure import Figure, build_figure
-from barrow.render.figures.geography import PlaceNames, landmarks
+from barrow.render.figures.geography import PlaceNames, cell_reach, landmarks
 from barrow.render.figures.layers import FIRST, FigureLayer, layer_group
 from barrow.render.figures.outline import Ground, Outline, bundled_ground, own_ground, relative_path
 from barrow.render.figures.places import Ids, disc_radius, shapes_of, turned
@@ -322,14 +323,27 @@ def _region_marks(
     r = disc_radius(x, y)
     # Those of one place that stands out alone are marked already.
     several = [(k, own) for k, own in _members(regions) if len(own) > 1 or readings.below[own[0]]][: max(most, 0)]
-    middles = [int(own[np.argmin(np.hypot(x[own] - x[own].mean(), y[own] - y[own].mean()))]) for _, own in several]
-    names = PlaceNames(places).of(np.array(middles, dtype=np.int64))
     texts: list[str] = []
-    for (region, own), i, name in zip(several, middles, names, strict=True):
+    for i, text in _regions_told(several, regions, places, readings.unit):
         spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
-        text = _region_words(regions, region, len(own), name, readings.unit)
         texts.append(mark(spot, at=(float(x[i]), float(y[i])), label=text))
     return texts
+
+
+def _regions_told(
+    several: Sequence[tuple[int, Ids]], regions: Regions, places: Places, unit: str
+) -> list[tuple[int, str]]:
+    """Some regions in words, each called after where its middle is, as in tables, with the place that is nearest."""
+    if not several:
+        return []
+    lat, lon = (np.array([side[own].mean() for _, own in several]) for side in (places.lat, places.lon))
+    names = place_names(lat, lon, cell_reach(places))
+    results = []
+    for (region, own), up, east, name in zip(several, lat.tolist(), lon.tolist(), names, strict=True):
+        across = (places.lon[own] - east) * math.cos(math.radians(up))
+        nearest = int(own[np.argmin(np.hypot(places.lat[own] - up, across))])
+        results.append((nearest, _region_words(regions, region, len(own), name, unit)))
+    return results
 
 
 def _members(regions: Regions) -> list[tuple[int, Ids]]:
@@ -353,11 +367,7 @@ def _regions_text(readings: Readings, regions: Regions, places: Places, marked: 
     many = f"{len(result):,} region{'s' * (len(result) != 1)}"
     share = near(held, PERCENT, digits=2)
     lines = [f"{many}, of {seen:,} of {len(readings):,} places, stand out from the noise; they hold about {share}."]
-    names = PlaceNames(places).of(np.array([own[len(own) // 2] for _, own in result[:3]], dtype=np.int64))
-    words = [
-        _region_words(regions, region, len(own), name, readings.unit)
-        for (region, own), name in zip(result[:3], names, strict=True)
-    ]
+    words = [text for _, text in _regions_told(result[:3], regions, places, readings.unit)]
     lines.append(f"The largest: {'; '.join(words)}.")
     lines.append("All intervals of regions hold at once with 95 %; within a region the colours are an estimate.")
     if marked < len(result):
@@ -389,7 +399,8 @@ def _map_text(
     below = int(readings.below.sum())
     seen = len(readings) - below
     best = [i for i in readings.largest(3).tolist() if not readings.below[i]]
-    lines = [f"{seen:,} of {len(readings):,} places stand out from the noise."]
+    known = readings.noise is not None or readings.low is not None
+    lines = [f"{seen:,} of {len(readings):,} places stand out from the noise." if known else f"{seen:,} places."]
     if best:
         words = [readings.describe(i, name) for i, name in zip(best, named.of(np.array(best)), strict=True)]
         lines.append(f"The largest values: {'; '.join(words)}.")

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from barrow.numerics.exact import at_most, near
+import numpy as np
+
+from barrow.numerics.exact import at_most, between, near
 from barrow.promises import Window, percent_up
 from barrow.questions import Answer
 from barrow.questions.question import digits_of
 from barrow.questions.statement import Statement
-from barrow.questions.value_tables import Rows
+from barrow.questions.value_tables import Rows, bounds_of, counted_rows, unit_of
 from barrow.render.report.page import Learnt
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
@@ -125,11 +127,22 @@ def own_intervals(released: Released) -> bool:
 def error_sentence(released: Released) -> str:
     """How far off a release is, in one sentence; bounds are rounded up."""
     statement, facts = released.statement, released.statement.answer
-    if own_intervals(released):
-        many = len(released.tables["values"]) > 1
-        each = "Each value comes with its own interval: all of them hold" if many else "The interval holds"
-        return f"{each} the true value{'s' * many} with probability 95 %."
     error, kind = statement.error, kind_of(statement)
+    if own_intervals(released):
+        rows = counted_rows(released.tables["values"])
+        if len(rows) > 1:
+            return "Each value comes with its own interval: all of them hold the true values with probability 95 %."
+        known = bounds_of(facts, released.tables)
+        if known.low is None or known.high is None or not np.isfinite([*known.low, *known.high]).all():
+            return "The interval holds the true value with probability 95 %."
+        unit = unit_of(facts, rows, kind.traits.of_shares)
+        shown = between(float(known.low[0]), float(known.high[0]), unit).replace(" to ", " and ")
+        return f"The true value lies between {shown} with probability 95 %."
+    parted = facts.histogram is not None or facts.frequency is not None
+    where = released.where
+    if parted and error is not None and where is not None and base_space(where).geometry.equidistant:
+        size = near(error, "%", digits=digits_of(statement))
+        return f"About {size} of the records appear under another label than their own."
     if facts.distortion is not None:
         words = kind.accuracy(statement)
         return f"{words[:1].upper()}{words[1:]}." if words else ""
@@ -139,7 +152,8 @@ def error_sentence(released: Released) -> str:
         shares = kind.traits.of_shares or facts.shares
         error = max(error, facts.half_width_95 or 0.0)  # a total is off by more than the mean beside it
         size = f"{at_most(100 * error)} percentage points" if shares else at_most(error, statement.error_unit)
-        return f"Each value is within {size} of the true one with probability 95 %."
+        each = "Each value" if facts.outputs > 1 else "The value"
+        return f"{each} is within {size} of the true one with probability 95 %."
     metres = statement.error_unit == "km" and error < 1.0
     unit, digits = "m" if metres else statement.error_unit, digits_of(statement)
     size = near(1000 * error if metres else error, unit, digits=digits)

@@ -13,7 +13,7 @@ from barrow.numerics.exact import at_most
 from barrow.planning import Comparison
 from barrow.promises import Guarantee, describe_change, odds_upper, percent_up
 from barrow.questions import Answer
-from barrow.questions.plan_text import plan_lines, warnings
+from barrow.questions.plan_text import plan_lines, warnings, worst_alarm
 from barrow.questions.prices import charges
 from barrow.render.plots import comparison_figure, plot
 from barrow.render.report.accuracy import NARROW, WIDE, accuracy_of
@@ -36,7 +36,7 @@ def plan_report(plans: Sequence[Answer], *, dataset: str | None = None) -> Repor
         belief=belief,
         accuracy=pictures,
         accuracy_text=texts,
-        warnings=[text for plan in plans for text in warnings(plan)],
+        warnings=[text for plan in plans for text in [*warnings(plan), worst_alarm(plan)] if text],
         commands=["barrow release"],
         commands_title="What to type next",
     )

@@ -254,7 +254,8 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
         texts.append(f"{many} with probability 95 %: computed from the released values.")
     elif facts.half_width_95 is not None:
         each, every = facts.half_width_95, facts.half_width_95_all
-        texts.append(f"Each value is within ± {at_most(each, unit)} of the true one with probability 95 %.")
+        which = "Each value" if facts.outputs > 1 else "The value"
+        texts.append(f"{which} is within ± {at_most(each, unit)} of the true one with probability 95 %.")
         if every is not None and facts.outputs > 1:
             texts.append(f"All {facts.outputs:,} at once are within ± {at_most(every, unit)} (95 %).")
     if facts.snapping and not facts.snapping_included and not shares:
@@ -362,7 +363,8 @@ def _price(releases: Sequence[Released]) -> str:
 def _warnings(released: Released) -> list[str]:
     texts = [released.statement.answer.warning] if released.statement.answer.warning else []
     plan = released.plan
-    return [*texts, *([] if plan is None else [text for text in warnings(plan) if text not in texts])]
+    planned = [] if plan is None else warnings(plan)
+    return [*(text for text in texts if not any(text in more for more in planned)), *planned]
 
 
 def _technical(releases: Sequence[Released]) -> list[str]:
