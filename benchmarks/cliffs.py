@@ -108,10 +108,12 @@ def main() -> None:
     result = {
         "items_graph_1024_seconds": spent(lambda: items(square(32))),
         "items_grid_1024_seconds": spent(lambda: items(bw.Euclidean([0, 0], [1, 1], step=1 / 32))),
+        "items_graph_10000_seconds": spent(lambda: items(square(100))),
+        "items_grid_10000_seconds": spent(lambda: items(bw.Euclidean([0, 0], [1, 1], step=1 / 100))),
         "emd_graph_10000_seconds": spent(distances(square(100))),
         "emd_grid_1024_seconds": spent(distances(bw.Euclidean([0, 0], [1, 1], step=1 / 32))),
         "refusal_seconds": max(
-            spent(lambda: refused(lambda: histogram(too_many))), spent(lambda: refused(lambda: items(square(60))))
+            spent(lambda: refused(lambda: histogram(too_many))), spent(lambda: refused(lambda: items(square(120))))
         ),
         "million_mean_seconds": spent(
             lambda: bw.Study(million, ["all, 0.01, 0.5"], users=10_000, questions=["mean"]).plan()

@@ -9,8 +9,9 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, float_down
 from barrow.randomisers.claim import neighbour_pairs
-from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, too_many, whole_rows
+from barrow.randomisers.matrix import MOST_ENTRIES, MatrixRandomiser, whole_rows
 from barrow.randomisers.randomiser import DEEPEST, wanted_alpha0
+from barrow.randomisers.rows import RowExponential, row_exponential
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids
 
@@ -44,12 +45,12 @@ class PlanarLaplaceRandomiser(ExponentialRandomiser):
 Kind = TypeVar("Kind", bound=ExponentialRandomiser)
 
 
-def exponential(space: Space, alpha0: Exact) -> ExponentialRandomiser:
+def exponential(space: Space, alpha0: Exact) -> ExponentialRandomiser | RowExponential:
     """The exponential mechanism with the largest beta whose tight alpha0 is at most ``alpha0``.
 
     The usual bound is alpha0 <= 2 beta. The tight one of the whole weights is computed over all pairs and reports, and
     beta is raised until it is used up: on spaces that look the same from every item that is twice the usual beta.
-    A space has at most 2,048 items.
+    A space has at most 12,000 items; above 2,048 rows are made as they are needed, and beta is about 1 % less.
 
     >>> from barrow.spaces import Line
     >>> line = exponential(Line(0, 10, step=1), 4)
@@ -59,7 +60,7 @@ def exponential(space: Space, alpha0: Exact) -> ExponentialRandomiser:
     return _build(ExponentialRandomiser, space, alpha0)
 
 
-def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
+def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser | RowExponential:
     """Planar Laplace on a geographic or Euclidean grid, truncated to the domain and discretised to its cells.
 
     What is exact: the matrix over cells is whole numbers with weights proportional to exp(-beta d) up to 2^-52, and
@@ -80,9 +81,9 @@ def planar_laplace(space: Space, alpha0: Exact) -> PlanarLaplaceRandomiser:
     return _build(PlanarLaplaceRandomiser, space, alpha0)
 
 
-def _build(kind: type[Kind], space: Space, request: Exact) -> Kind:
+def _build(kind: type[Kind], space: Space, request: Exact) -> Kind | RowExponential:
     if space.items**2 > MOST_ENTRIES:
-        raise too_many(space)
+        return row_exponential(space, request, kind=kind.kind, description=kind.description)
     if space.items == 1:
         return kind(space, whole_rows(np.ones((1, 1))), alpha0=request)
     distances = space.block()
