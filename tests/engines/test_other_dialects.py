@@ -40,6 +40,9 @@ class DataFusionDialect(Dialect):
 
 
 class ClickHouseDialect(Dialect):
+    def quotient(self, number, by):
+        return f"intDiv({number}, {by})"
+
     def micros(self, sql, kind):
         return f"toUnixTimestamp64Micro(toDateTime64({sql}, 6, 'UTC'))"
 

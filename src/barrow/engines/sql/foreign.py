@@ -54,6 +54,7 @@ class Foreign:
         infinity: How an infinite double is written; None where there is none.
         doubles: Whether its doubles are IEEE doubles.
         wraps: Whether sums of 64-bit integers may wrap round in silence, so that they are of decimals.
+        tail: What stands after the SELECT, so that joins and names mean what they mean elsewhere.
         clocks: Whether a moment with a time zone shows the zone when it becomes a text, so that it is never taken for a
             local time; elsewhere only dates are times of records.
         tried: Whether the text is run for real in the tests.
@@ -68,6 +69,7 @@ class Foreign:
     infinity: str | None = None
     doubles: bool = True
     wraps: bool = False
+    tail: str = ""
     clocks: bool = False
     tried: bool = False
 
@@ -80,7 +82,18 @@ FOREIGN: Mapping[str, Foreign] = {
         Foreign("databricks", "databricks", "own", text="STRING", infinity="Infinity", wraps=True),
         Foreign("trino", "trino", text="VARCHAR", infinity="Infinity", clocks=True),
         Foreign("redshift", "redshift", text="VARCHAR(4096)", infinity="Infinity", clocks=True),
-        Foreign("clickhouse", "clickhouse", "function", "intDiv", infinity="inf", wraps=True, tried=True),
+        Foreign(
+            "clickhouse",
+            "clickhouse",
+            "function",
+            "intDiv",
+            text="Nullable(String)",
+            infinity="inf",
+            wraps=True,
+            # What no row is joined to is NULL and not 0, and a column is meant before another column's new name.
+            tail="SETTINGS join_use_nulls = 1, prefer_column_name_to_alias = 1",
+            tried=True,
+        ),
         Foreign("sqlserver", "tsql", text="NVARCHAR(4000)", collation="Latin1_General_BIN2", clocks=True),
         Foreign("oracle", "oracle", "exact", text="VARCHAR2(4000)", doubles=False),
         Foreign("mysql", "mysql", "own", text="CHAR", collation="utf8mb4_0900_bin"),
@@ -337,6 +350,7 @@ def _said(plain: str, tables: Mapping[str, Table], foreign: Foreign, mark: str) 
         text: str = tree.sql(pretty=True, **say)
         public = [_rows(glot.exp, name, table, foreign, say) for name, table in tables.items()]
         text = text.replace("WITH ", f"WITH {', '.join(public)}, ", 1) if public else text
+        text = f"{text}\n{foreign.tail}" if foreign.tail else text
         glot.parse_one(text, read=foreign.words)  # it reads back what it wrote
     except (errors.UnsupportedError, errors.ParseError, errors.TokenError) as trouble:
         raise _refused("the space", foreign.name) from trouble
