@@ -144,10 +144,6 @@ class DuckDBEngine(SqlEngine[DuckReader]):
                 result = Relation("", {}, once=False)
             else:
                 result = relation(session, source, columns)
-            used = result.kinds if columns is None else columns.all
-            if source.sql is None and any(result.kinds.get(name) == "real" for name in used):
-                # Parquet's statistics leave out NaN; DuckDB would fold comparisons with NaN by them.
-                session.run("SET disabled_optimizers = 'statistics_propagation'")
             closing.pop_all()
             return DuckReader(session, source, columns, result, _stamps(result.files), source.kind != "csv")
 

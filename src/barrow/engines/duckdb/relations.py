@@ -108,6 +108,8 @@ def reading_call(source: Source, files: Sequence[str]) -> str:
     options = ", union_by_name = true" if len(files) > 1 else ""
     if Path(str(source.path)).is_dir() or "=" in str(source.path):
         options += ", hive_partitioning = true, hive_types_autocast = false"
+    if source.kind == "parquet":  # whose statistics leave out NaN: comparisons must not be folded by them
+        options += ", can_have_nan = true"
     if source.kind == "csv":
         options += csv_options(files[0]) + (", encoding = 'latin-1'" if source.encoding == "latin-1" else "")
     return f"read_{source.kind}({listed}{options})"

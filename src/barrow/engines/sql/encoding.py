@@ -84,7 +84,7 @@ class _Writer:
         x = [f"x{len(result.moves) + i}" for i in range(columns)]
         if isinstance(formula, Outside):
             term = self.part(formula.inside, columns)
-            result.keys[-1] = f"coalesce({result.keys[-1]}, {self._outside(formula, y)})"
+            result.keys[-1] = f"coalesce({self.dialect.key_or_null(result.keys[-1])}, {self._outside(formula, y)})"
             return term
         key = f"k{len(result.keys)}"
         moved, code = self._key(formula, x, y)
@@ -119,7 +119,7 @@ class _Writer:
                 cells = np.flatnonzero(items >= 0)
                 table = {"cell": cells.astype(np.int64), "id": items[cells].astype(np.int64)}
             case _:
-                return key
+                return self.dialect.key_or_null(key)
         self.result.late_joins.append(f"LEFT JOIN {name} ON {name}.{next(iter(table))} = {key}")
         self.result.tables[name] = table
         return f"{name}.id"
@@ -129,6 +129,12 @@ class _Writer:
 
     def _within(self, y: str, low: float, high: float) -> str:
         return f"{y} >= {self._number(low)} AND {y} <= {self._number(high)}"
+
+    def _known(self, y: str, low: float, high: float) -> str:
+        return self.dialect.known(y, self._number(low), self._number(high))
+
+    def _found(self, inside: str, item: str) -> str:
+        return f"CASE WHEN {inside} THEN {item}{self.dialect.no_key} END"
 
     def _clipped(self, x: str, low: float, high: float) -> str:
         infinity = self.dialect.infinity
@@ -166,16 +172,18 @@ class _Writer:
             if self.dialect.traps:  # the first cell, from either side, as where nothing underflows
                 move = f"CASE WHEN {self._within(x, -1e-250, 1e-250)} THEN {zero} ELSE {move} END"
             move = f"CASE WHEN {self._within(x, -turn.farthest, turn.farthest)} THEN {move} END"
-        cell = self._cell(y, 0.0, self._number(turn.scale), str(turn.count - 1), turn.scale)
+        cell = self._cell(
+            self._known(y, 0.0, turn.period), 0.0, self._number(turn.scale), str(turn.count - 1), turn.scale
+        )
         first = self.dialect.as_whole("0")  # 24:00 is 0:00
-        return [move], f"CASE WHEN {y} >= {zero} AND {y} < {period} THEN {cell} WHEN {y} = {period} THEN {first} END"
+        return [move], self._found(f"{y} >= {zero} AND {y} < {period}", f"{cell} WHEN {y} = {period} THEN {first}")
 
     def _reached(self, line: Reached, x: str, y: str) -> tuple[list[str], str]:
         move = self._clipped(x, line.low, line.high) if self.unknown == "nearest" else x
         inside = self._within(y, line.low, line.high)
         buckets = _buckets(line.low, line.high, line.thresholds)
         if buckets is None:
-            return [move], f"CASE WHEN {inside} THEN {self._search(y, line.thresholds)} END"
+            return [move], self._found(inside, self._search(y, line.thresholds))
         name = f"early{len(self.result.joins)}"
         scale, table = buckets
         self.result.tables[name] = table
@@ -183,7 +191,7 @@ class _Writer:
         bucket = self._cell(safe, line.low, self._number(scale), str(len(table["bucket"]) - 1), scale)
         self.result.joins.append(f"JOIN {name} ON {name}.bucket = {bucket}")
         reached = [self.dialect.flag(f"{y} >= {name}.t{i}") for i in range(len(table) - 2)]
-        return [move], f"CASE WHEN {inside} THEN {' + '.join([f'{name}.first', *reached])} END"
+        return [move], self._found(inside, " + ".join([f"{name}.first", *reached]))
 
     def _search(self, y: str, thresholds: Floats) -> str:
         """How many thresholds a value reaches, by nested halving; slow for many, right for any spacing."""
@@ -218,8 +226,10 @@ class _Writer:
         safe = f"CASE WHEN {inside} THEN {y[0]} ELSE {self._number(south)} END"
         row = self._cell(safe, south, self._number(rows.row_scale), str(len(rows.columns) - 1), rows.row_scale)
         self.result.joins.append(f"JOIN {name} ON {name}.line = {row}")
-        column = self._cell(y[1], west, f"{name}.scale", f"{name}.last", float(np.max(rows.column_scale)))
-        return moves, f"CASE WHEN {inside} THEN {name}.first + {column} END"
+        column = self._cell(
+            self._known(y[1], west, east), west, f"{name}.scale", f"{name}.last", float(np.max(rows.column_scale))
+        )
+        return moves, self._found(inside, f"{name}.first + {column}")
 
     def _turned(self, a: str) -> str:
         """``a`` modulo 360 for ``a`` from -360 to 360, rounded as numpy's ``mod`` rounds."""
@@ -238,12 +248,12 @@ class _Writer:
         return flat
 
     def _cells(self, cells: AxisCells, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
-        flat = self._flat(cells, y)
+        flat = self._flat(cells, [self._known(at, axis.low, axis.high) for at, axis in zip(y, cells.axes, strict=True)])
         if cells.whole:
-            flat = f"CASE WHEN {' AND '.join(f'floor({at}) = {at}' for at in y)} THEN {flat} END"
+            flat = self._found(" AND ".join(f"floor({at}) = {at}" for at in y), flat)
         inside = " AND ".join(self._within(at, axis.low, axis.high) for at, axis in zip(y, cells.axes, strict=True))
         nearest = [self._clipped(at, axis.low, axis.high) for at, axis in zip(x, cells.axes, strict=True)]
-        return nearest if self.unknown == "nearest" else list(x), f"CASE WHEN {inside} THEN {flat} END"
+        return nearest if self.unknown == "nearest" else list(x), self._found(inside, flat)
 
     def _ball(self, cells: AxisCells, ball: Ball, x: Sequence[str], y: Sequence[str]) -> tuple[list[str], str]:
         moves = self._into_ball(ball, x) if self.unknown == "nearest" else list(x)
@@ -251,7 +261,7 @@ class _Writer:
         # outside; so nothing is squared that could overflow.
         around = self._around(y, ball.center, ball.radius)
         inside = f"{self._norm(y, ball.center)} <= {self._number(ball.radius)}"
-        return moves, f"CASE WHEN {around} THEN CASE WHEN {inside} THEN {self._flat(cells, y)} END END"
+        return moves, self._found(around, self._found(inside, self._flat(cells, y)))
 
     def _away(self, x: Sequence[str], center: Floats) -> list[str]:
         return [f"({a} - {self._number(c)})" for a, c in zip(x, center, strict=True)]
