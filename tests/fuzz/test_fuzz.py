@@ -76,8 +76,9 @@ def test_the_second_reader_by_known_answers():
 
 
 def test_forged_releases_are_counted_and_a_verifier_that_believes_them_is_caught():
-    result = forgeries.run(["distance"])
-    assert (result["forgeries"] > 200, result["undetected"], result["believed"]) == (True, 0, [])
+    """Every fifth here; all of this kind, and of all others, in tests/study/test_verification.py."""
+    result = forgeries.run(["distance"], every=5)
+    assert (result["forgeries"] > 40, result["undetected"], result["believed"]) == (True, 0, [])
     assert forgeries.run(["distance"], verifier=forgeries.weak, every=5)["undetected"] > 20
 
 

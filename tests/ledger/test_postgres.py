@@ -134,8 +134,8 @@ def test_a_ledger_from_beginning_to_end(server: Cluster, url: str) -> None:
         Ledger.open(url + "3")
 
 
-def test_of_twelve_creations_at_once_one_succeeds(url: str, server: Cluster) -> None:
-    assert made_at_once([server.url(f"many {k}") for k in range(12)]) == 1
+def test_of_six_creations_at_once_one_succeeds(url: str, server: Cluster) -> None:
+    assert made_at_once([server.url(f"many {k}") for k in range(6)]) == 1
     assert len(PostgresStore.names(url)) == 1
     with pytest.raises(MissingLedgerError, match="has a ledger already"):
         Ledger.create(url, promised("Visits"))
