@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from barrow.local import Report, Server
+from barrow.local.report import Report
+from barrow.local.server import Server
 from barrow.mechanisms import TreeChannel
 from barrow.noise.source import SeededSource
 from barrow.randomisers.randomiser import TOTAL

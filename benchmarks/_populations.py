@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.planning import reference_distribution
+from barrow.planning.simulate import reference_distribution
 from barrow.spaces import EARTH_RADIUS_KM, Circle, Earth, Euclidean, Line, Product, Space
 from barrow.transport import emd
 

@@ -23,7 +23,7 @@ from barrow.mechanisms.summed import SummedNoise, sum_form
 from barrow.noise import Center
 from barrow.noise.counts.shares import noise_shares
 from barrow.noise.source import SeededSource
-from barrow.planning import Terms
+from barrow.planning.terms import Terms
 from barrow.promises import Aggregation, Model
 from barrow.questions import Histogram, Mean
 from barrow.spaces import Clustered, Euclidean, Line, Space, Tree

@@ -17,7 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.local import Report, Server, Survey
+from barrow.local.client import Survey
+from barrow.local.report import Report
+from barrow.local.server import Server
 from barrow.mechanisms import item_wise
 from barrow.randomisers import gkrr
 from barrow.spaces import Clustered

@@ -12,7 +12,7 @@ import subprocess
 import sys
 
 import barrow as bw
-from barrow.local import Survey
+from barrow.local.client import Survey
 from benchmarks._timing import finish
 
 ASKED = ("mean", "distance(to=3)", "items(items=2)", "frequency(items=2)", "histogram(mechanism='tree')", "histogram")

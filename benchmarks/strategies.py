@@ -20,7 +20,7 @@ from barrow.mechanisms import linear_candidates
 from barrow.mechanisms.edge_histogram import edge_histogram, reach_upper
 from barrow.mechanisms.strategies import factorisations, strategies_for
 from barrow.noise.source import SeededSource
-from barrow.planning import Terms
+from barrow.planning.terms import Terms
 from barrow.promises import Promise
 from barrow.queries import Query, density, function, histogram, mean, table_floats
 from barrow.spaces import Embedding, Euclidean, Line

@@ -208,7 +208,7 @@ def test_a_report_takes_the_walk(tmp_path):
         server = bw.Server(study, "histogram")
         server.add(report.to_text())
         server.result()
-        from barrow.local import mix
+        from barrow.local.mixing import mix
 
         one = bw.Client(shuffled, "items(items=2)", memory=tmp_path / "you.json")
         mix(one.survey, one.messages(["a", "b"]))

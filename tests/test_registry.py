@@ -16,7 +16,7 @@ from barrow.engines.base import Engine, engine_for
 from barrow.engines.memory import MemoryEngine
 from barrow.engines.source import ENGINES, Source
 from barrow.errors import ParameterError
-from barrow.local import Survey
+from barrow.local.client import Survey
 from barrow.questions import Mean, Question, question_kinds
 from barrow.registry import PluginError, Registry, package_of, usable
 from barrow.spaces import Discrete, NoRecords, Product, Space, declared_spaces, space_from_spec, space_kinds

@@ -21,7 +21,10 @@ from barrow.mechanisms.frequency import whole_counts
 from barrow.mechanisms.user_level import user_level_noise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
-from barrow.planning import HistogramTarget, Terms, histogram_candidates, reference_distribution, user_level_histograms
+from barrow.planning.histograms import HistogramTarget, histogram_candidates
+from barrow.planning.simulate import reference_distribution
+from barrow.planning.terms import Terms
+from barrow.planning.user_level import user_level_histograms
 from barrow.promises import Model
 from barrow.queries import histogram
 from barrow.randomisers import gkrr

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from barrow.mechanisms import linear_noise
 from barrow.mechanisms.user_level import BallNoise, user_level_noise
-from barrow.planning import paper_rule_central, paper_rule_linear, paper_rule_local
+from barrow.planning.rules import paper_rule_central, paper_rule_linear, paper_rule_local
 from barrow.promises import (
     Definition,
     DiscreteEmd,

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from barrow.errors import ParameterError as ParameterError
     from barrow.ledger import Budget as Budget
     from barrow.ledger import Ledger as Ledger
-    from barrow.local import Report as Report
-    from barrow.local import Server as Server
-    from barrow.planning import Comparison as Comparison
+    from barrow.local.report import Report as Report
+    from barrow.local.server import Server as Server
+    from barrow.planning.comparison import Comparison as Comparison
     from barrow.promises import DiscreteEmd as DiscreteEmd
     from barrow.promises import Emd as Emd
     from barrow.promises import Grouping as Grouping
@@ -93,8 +93,9 @@ else:
             ".engines": "Source",
             ".errors": "BarrowError DataError MissingExtraError ParameterError",
             ".ledger": "Budget Ledger",
-            ".local": "Report Server",
-            ".planning": "Comparison",
+            ".local.report": "Report",
+            ".local.server": "Server",
+            ".planning.comparison": "Comparison",
             ".promises": "DiscreteEmd Emd Grouping Guarantee ItemMetric Model Policy Promise UserLevel",
             ".questions": "Answer CircularMean Density Distance Frequency Function Histogram Items Mean Person "
             "Projection Quantile Question Region Similarity Spread Total Workload",

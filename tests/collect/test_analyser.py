@@ -18,7 +18,7 @@ from barrow.collect.sealing import seal
 from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger, MissingLedgerError
-from barrow.local import Report
+from barrow.local.report import Report
 from barrow.questions.collecting import for_people
 from barrow.spaces.product import columns_of
 from barrow.study import Study

@@ -16,7 +16,7 @@ from barrow.collect.keys import b64
 from barrow.collect.posting import post_bytes
 from barrow.collect.stores import open_store
 from barrow.errors import DataError, LedgerError, ParameterError
-from barrow.local import Survey
+from barrow.local.client import Survey
 from barrow.questions.collecting import for_people
 from barrow.study import Study
 from tests.collect.asking import ask

@@ -16,7 +16,8 @@ from barrow.collect.keys import new_key
 from barrow.collect.stores import StoreError, open_store
 from barrow.collect.web import GroupCommit, Rates, Service, reply, run
 from barrow.errors import ParameterError
-from barrow.local import LocalClient, Report
+from barrow.local.client import LocalClient
+from barrow.local.report import Report
 from barrow.study import Study
 from tests.collect.asking import ask
 from tests.collect.world import admitted, key, let_in, local_card, shuffle_card

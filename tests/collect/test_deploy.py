@@ -26,7 +26,7 @@ from barrow.collect.collector import Collector
 from barrow.collect.share_messages import ALL, read_message
 from barrow.collect.stores import open_store
 from barrow.collect.sum_service import HelperService, Wire, Worker
-from barrow.local import Report
+from barrow.local.report import Report
 from tests.collect.asking import free_port, served
 from tests.collect.sums.world import VERIFY, World
 from tests.collect.world import admitted, local_card

@@ -20,7 +20,7 @@ from barrow.collect.slots import Slots
 from barrow.collect.stores import StoreError, open_store
 from barrow.collect.web import Health, HttpRequest, Reply
 from barrow.errors import ParameterError
-from barrow.local import Report
+from barrow.local.report import Report
 from tests.collect.asking import ask
 from tests.collect.world import World, admitted, key, local_card, shuffle_card
 

@@ -21,7 +21,8 @@ from barrow.collect.card_form import signed_bytes
 from barrow.collect.keys import b64, public_bytes
 from barrow.collect.sealing import seal
 from barrow.collect.sum_task import verify_digest
-from barrow.local import Report, Survey
+from barrow.local.client import Survey
+from barrow.local.report import Report
 from barrow.noise.source import SeededSource, SystemSource
 from barrow.spaces import Clustered, Euclidean, Tree
 from barrow.study import Study

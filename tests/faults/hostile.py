@@ -23,7 +23,7 @@ from barrow.collect.shuffler import Shuffler, open_pool
 from barrow.collect.stores import open_store
 from barrow.collect.web import RefusedError
 from barrow.errors import BarrowError
-from barrow.local import Report
+from barrow.local.report import Report
 from tests.collect.world import admitted, batch_of, item, key, let_in, local_card, sealed, shuffle_card
 
 PEOPLE, EACH = 4, 2

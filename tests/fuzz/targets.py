@@ -24,10 +24,10 @@ from barrow.engines import Columns, Source
 from barrow.engines.memory import MemoryEngine
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Budget, Ledger, SpaceRef, budget_from_json
-from barrow.local import Server
 from barrow.local.client import Survey
 from barrow.local.mixing import mix, read_batch
 from barrow.local.report import message_of, report_from_json, value_of
+from barrow.local.server import Server
 from barrow.numerics import exact
 from barrow.promises import (
     DiscreteEmd,

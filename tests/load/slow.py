@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from barrow.collect.card import Card
-from barrow.local import Report
+from barrow.local.report import Report
 from tests.collect.world import admitted
 from tests.load.services import Service
 from tests.load.traffic import Connection

@@ -14,7 +14,7 @@ from itertools import chain, islice
 import numpy as np
 
 from barrow.collect.card import Card
-from barrow.local import Report
+from barrow.local.report import Report
 from tests.collect.world import admitted
 
 _PREPARED = 20_000

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.local import Report, Server, Survey
 from barrow.local.batches import BatchReader
+from barrow.local.client import Survey
+from barrow.local.report import Report
+from barrow.local.server import Server
 from barrow.spaces import Clustered, Discrete
 from barrow.study import Study
 

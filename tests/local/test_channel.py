@@ -9,8 +9,8 @@ import pytest
 
 from barrow import planning
 from barrow.errors import DataError, ParameterError
-from barrow.local import LocalClient, Survey
-from barrow.planning import Terms
+from barrow.local.client import LocalClient, Survey
+from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.questions import to_question
 from barrow.questions.channels import NoiseChannel

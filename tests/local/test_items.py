@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from barrow.errors import DataError, LedgerError, ParameterError
-from barrow.local import LocalClient, Report, Server, Survey, mix, read_batch
-from barrow.local.mixing import permuted
-from barrow.local.report import message_of, value_of
+from barrow.local.client import LocalClient, Survey
+from barrow.local.mixing import mix, permuted, read_batch
+from barrow.local.report import Report, message_of, value_of
+from barrow.local.server import Server
 from barrow.spaces import Clustered, Discrete, Line
 from barrow.study import Study
 from barrow.transport import emd

@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 from barrow.errors import DataError, LedgerError, ParameterError
-from barrow.local import LocalClient, MalformedReportError, Memory, Report, Server, Survey, report_from_json
+from barrow.local.client import LocalClient, Survey
+from barrow.local.memory import Memory
+from barrow.local.report import MalformedReportError, Report, report_from_json
+from barrow.local.server import Server
 from barrow.mechanisms import UserCounts
 from barrow.noise.source import SeededSource
 from barrow.promises import Emd, UserLevel

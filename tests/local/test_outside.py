@@ -13,7 +13,8 @@ from barrow.collect.analyser import analyse, analyse_reports
 from barrow.collect.words import card_text
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
-from barrow.local import LocalClient, Server, Survey
+from barrow.local.client import LocalClient, Survey
+from barrow.local.server import Server
 from barrow.promises import RecordMap
 from barrow.questions.linear import ratio_of
 from barrow.questions.plan_text import plan_lines

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import barrow
-from barrow.local import Report, Server, Survey, mix
-from barrow.local.report import message_of
+from barrow.local.client import Survey
+from barrow.local.mixing import mix
+from barrow.local.report import Report, message_of
+from barrow.local.server import Server
 from barrow.mechanisms.user_level import local_subsets
 from barrow.noise.source import SeededSource
 from barrow.questions.collecting import for_people

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from barrow.cli.main import main
 from barrow.errors import ParameterError
-from barrow.local import LocalClient, Server, Survey
+from barrow.local.client import LocalClient, Survey
+from barrow.local.server import Server
 from barrow.mechanisms.edge_intervals import any_region_miss
 from barrow.mechanisms.edge_sums import EdgeSum, equal_half_width
 from barrow.mechanisms.histogram_regions import ReleasedShares

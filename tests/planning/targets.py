@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from barrow.planning import HistogramTarget, Terms, compare_histograms, reference_distribution
-from barrow.planning import histogram_candidates as candidates
+from barrow.planning.comparing import compare_histograms
+from barrow.planning.histograms import HistogramTarget
+from barrow.planning.histograms import histogram_candidates as candidates
+from barrow.planning.simulate import reference_distribution
+from barrow.planning.terms import Terms
 from barrow.promises import Policy
 from barrow.promises.definitions import positive, probability, to_model
 

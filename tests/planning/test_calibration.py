@@ -19,7 +19,7 @@ from mpmath import erfc, exp, mp, mpf, sqrt
 from barrow.accounting import epsilon_at, price
 from barrow.mechanisms import linear_candidates
 from barrow.numerics import float_down, gdp_mu_lower
-from barrow.planning import errors_within
+from barrow.planning.linear import errors_within
 from barrow.planning.terms import Terms
 from barrow.promises import GaussianNoise, Promise
 from barrow.queries import Query, density, mean

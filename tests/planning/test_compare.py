@@ -4,6 +4,7 @@ import math
 import time
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -14,11 +15,10 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.frequency import whole_counts
 from barrow.noise.source import SeededSource
-from barrow.planning import linear_errors
 from barrow.planning.candidates import Candidate
-from barrow.planning.comparing import ComparisonRequest, as_user_level, compared, crossover
-from barrow.planning.comparison import PROMISES, REQUEST, WORST
-from barrow.planning.linear import shuffled_epsilon0, user_level_errors
+from barrow.planning.comparing import as_user_level, beside_user_level, crossover
+from barrow.planning.comparison import PROMISES, REQUEST, WORST, Comparison
+from barrow.planning.linear import linear_errors, shuffled_epsilon0, user_level_errors
 from barrow.planning.user_level import user_level_histograms
 from barrow.promises import Emd, Guarantee, Policy, ShuffledReports, UserLevel
 from barrow.queries import function, mean
@@ -206,12 +206,16 @@ def test_errors():
         user_level_errors(mean(Line(0, 3, step=1, cells=True)), 1, users=10, model="martian")
 
 
-def test_compared():
+def _alone(query, epsilon, itself):
+    return user_level_errors(query, epsilon, users=10)
+
+
+def test_user_level_dp_is_put_beside_other_candidates():
     query = mean(Line(0, 100, unit="years", step=1))
-    request = ComparisonRequest(
-        "mean", "half width", "", lambda e, _: user_level_errors(query, e, users=10), lambda e: None
-    )
-    result = compared(query.space, request, linear_errors(query, 4, users=10), Fraction(4), epsilons=[1])
+    own = tuple(linear_errors(query, 4, users=10))
+    alone = Comparison("mean", "half width", "", Fraction(4), Fraction(0), "largest distance", own, {})
+    others = partial(_alone, query)
+    result = beside_user_level(alone, query.space, others, lambda epsilon: None, epsilons=[1])
     assert result.baselines[0].why == "was asked for"
 
 

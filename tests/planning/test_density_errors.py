@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from barrow.engines import Counts
-from barrow.planning import reference_distribution
 from barrow.planning.densities import snapping_moves
+from barrow.planning.simulate import reference_distribution
 from barrow.questions import Density, Terms
 from barrow.questions.estimates import estimate
 from barrow.questions.plan_text import answer_json

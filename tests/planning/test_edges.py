@@ -16,10 +16,9 @@ from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
-from barrow.planning import reference_distribution
 from barrow.planning.histograms import HistogramTarget, histogram_candidates, noise_within
 from barrow.planning.node_spacing import best_spacing
-from barrow.planning.simulate import simulate
+from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
 from barrow.promises import Model, Promise
 from barrow.questions import Histogram

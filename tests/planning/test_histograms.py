@@ -14,10 +14,10 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
-from barrow.planning import histograms, reference_distribution
+from barrow.planning import histograms
 from barrow.planning.candidates import chosen, reasons
 from barrow.planning.histograms import HistogramTarget, check_size, noise_within
-from barrow.planning.simulate import simulate
+from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
 from barrow.promises import Emd, Promise
 from barrow.spaces import Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Tree

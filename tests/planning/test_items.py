@@ -6,8 +6,7 @@ import pytest
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.planning import choose_items
-from barrow.planning.item_choice import most_accurate_items
+from barrow.planning.item_choice import choose_items, most_accurate_items
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line, Tree
 
 SPACES = {

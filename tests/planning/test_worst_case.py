@@ -6,7 +6,9 @@ import math
 
 import pytest
 
-from barrow.planning import HistogramTarget, Terms, histogram_candidates, reference_distribution
+from barrow.planning.histograms import HistogramTarget, histogram_candidates
+from barrow.planning.simulate import reference_distribution
+from barrow.planning.terms import Terms
 from barrow.planning.worst_case import edges_by_stand_in
 from barrow.promises import Promise
 from barrow.questions.plan_text import answer_json, plan_lines

@@ -11,7 +11,7 @@ import pytest
 import barrow as bw
 from barrow.audit.study import audit_study
 from barrow.collect.card import _facts
-from barrow.local import Survey
+from barrow.local.client import Survey
 from barrow.questions import Answer, Mean, Question, question_kinds
 from barrow.questions.answer import Sample, Statistics, Tables
 from barrow.questions.collecting import Collected, ReportSums, collected

@@ -11,7 +11,8 @@ import pytest
 import barrow as bw
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger, NotApprovedError
-from barrow.local import LocalClient, Server, Survey
+from barrow.local.client import LocalClient, Survey
+from barrow.local.server import Server
 from barrow.promises import Model, SecureSum
 from barrow.questions.plan_text import answer_json
 from barrow.questions.summed import summed_answer

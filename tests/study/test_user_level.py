@@ -11,7 +11,8 @@ import pytest
 
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
-from barrow.local import LocalClient, Server, Survey
+from barrow.local.client import LocalClient, Survey
+from barrow.local.server import Server
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.mechanisms.user_level.levels import grouped

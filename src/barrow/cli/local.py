@@ -16,8 +16,9 @@ from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import make_study, study_option
 from barrow.cli.terminal import Printer, echo, echo_count, echo_raw, output_options
 from barrow.errors import DataError, ParameterError, plain_file
-from barrow.local import LocalClient, Server, Survey, mix, read_batch
-from barrow.local.mixing import kinds_of
+from barrow.local.client import LocalClient, Survey
+from barrow.local.mixing import kinds_of, mix, read_batch
+from barrow.local.server import Server
 from barrow.promises import Model
 from barrow.questions import Collected
 from barrow.questions.plan_text import answer_lines

@@ -13,7 +13,7 @@ import numpy as np
 from barrow.cli.study_options import DEFAULT, study_option
 from barrow.cli.terminal import Printer, echo, echo_json, output_options
 from barrow.errors import ParameterError, plain_file
-from barrow.local import Survey
+from barrow.local.client import Survey
 from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
 from barrow.numerics.exact import exact, nearest_float

@@ -27,8 +27,8 @@ from barrow.collect.sum_task import sum_task
 from barrow.collect.tokens import random_bytes
 from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger, NotApprovedError
-from barrow.local import Server
 from barrow.local.mixing import kinds_of
+from barrow.local.server import Server
 from barrow.questions.answer import Sample
 from barrow.questions.collecting import for_people
 from barrow.questions.summed import summed_answer

@@ -24,7 +24,7 @@ from barrow.collect.sealing import PLAIN_BYTES, SEALED_BYTES, SUITE
 from barrow.collect.tokens import VARIANT
 from barrow.engines import table_names
 from barrow.errors import ParameterError, plain_file
-from barrow.local import Survey
+from barrow.local.client import Survey
 from barrow.promises import Model
 from barrow.study import Data, Study
 from barrow.study.file import study_from_text, study_text

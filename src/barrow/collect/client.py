@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from barrow.collect.client_budget import ClientBudget
 from barrow.collect.keys import b64, unb64
 from barrow.errors import BarrowError, LedgerError, ParameterError
-from barrow.local import LocalClient, Survey
+from barrow.local.client import LocalClient, Survey
 from barrow.local.mixing import permuted
 from barrow.numerics import Exact
 from barrow.spaces.space import Unknown

@@ -18,7 +18,7 @@ import msgspec
 
 from barrow.collect.keys import price_of
 from barrow.errors import LedgerError, ParameterError, plain_file
-from barrow.local import Memory
+from barrow.local.memory import Memory
 from barrow.numerics import Exact, exact, exact_text, float_up
 
 _KIND, _VERSION = "card wallet", 3

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +18,7 @@ from barrow.errors import ParameterError, one_of
 from barrow.numerics import float_up
 from barrow.numerics.exact import near
 from barrow.planning.terms import Terms
-from barrow.promises import Guarantee, Promise, UserLevel
+from barrow.promises import Guarantee, UserLevel
 
 DEFINITIONS = ("auto", "emd", "user_level")
 """What a question may ask for: the more accurate one, or one of them by name."""
@@ -261,7 +261,6 @@ class BaselineComparison:
         chosen: What is released.
         at_promises: The other one, which keeps the same promises.
         at_worst: The other one, at the worst case of what is released; None where none can answer.
-        snapping: What snapping adds to each error: without it ratios would flatter the smaller noise.
 
     >>> from barrow.promises import Emd, Guarantee, UserLevel
     >>> one = Candidate("edges", "", Guarantee(Emd(8, model="central"), "", ""), 0.1)
@@ -273,7 +272,6 @@ class BaselineComparison:
     chosen: Candidate
     at_promises: Candidate
     at_worst: Candidate | None
-    snapping: float = 0.0
 
     @property
     def line(self) -> str:
@@ -290,7 +288,7 @@ class BaselineComparison:
         return f"{other.name}, {word} {other.guarantee.epsilon_at(1):.3g}"
 
     def _times(self, other: Candidate) -> str:
-        return ErrorRatio(self.chosen.error + self.snapping, other.error + self.snapping).words
+        return ErrorRatio(self.chosen.error, other.error).words
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""
@@ -300,7 +298,7 @@ class BaselineComparison:
             return {
                 "name": other.name,
                 "user_level": other.user_level,
-                "error": other.error + self.snapping,
+                "error": other.error,
                 "worst_epsilon": worst,
             }
 
@@ -309,38 +307,3 @@ class BaselineComparison:
             "at_the_promises": row(self.at_promises),
             "at_the_same_worst_case": None if self.at_worst is None else row(self.at_worst),
         }
-
-
-def baseline_comparison(
-    terms: Terms,
-    chosen: Candidate,
-    own: Sequence[Candidate],
-    baselines: Sequence[Candidate],
-    *,
-    emd: Callable[[Terms], Sequence[Candidate]],
-    user_level: Callable[[Fraction], Sequence[Candidate]],
-    snapping: float = 0.0,
-) -> BaselineComparison | None:
-    """The comparison of a plan; None where there is nothing to compare with.
-
-    Args:
-        terms: What is kept.
-        chosen: What is released.
-        own: The candidates of EMD-DP that keep the terms, best first.
-        baselines: Those of user-level DP.
-        emd: From terms to the candidates of EMD-DP.
-        user_level: From an epsilon to the candidates of user-level DP.
-        snapping: What snapping adds to each error.
-    """
-    if not baselines:
-        return None
-    result = BaselineComparison(chosen, own[0] if chosen.user_level else baselines[0], None, snapping)
-    largest = Fraction(chosen.guarantee.epsilon_at(1))
-    try:
-        if chosen.user_level:
-            here = replace(terms, promises=(Promise("all", "anywhere", largest),), fraction=Fraction(1))
-            return replace(result, at_worst=best_first(emd(here))[0])
-        # Whatever has this worst case is user-level DP itself, so that what is chosen is among the others.
-        return replace(result, at_worst=best_first([*user_level(largest), chosen])[0])
-    except ParameterError:
-        return result

@@ -8,8 +8,8 @@ one of the competitors itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 
 from barrow.errors import ParameterError
@@ -25,6 +25,8 @@ from barrow.promises.policy import Satisfied
 from barrow.spaces import Space
 
 _LARGEST_ALPHA = 10_000.0
+Competitors = Callable[[Fraction, bool], Sequence[Candidate]]
+"""From an epsilon to the candidates of user-level DP, and whether with what takes a while."""
 
 
 def compare_histograms(
@@ -41,7 +43,7 @@ def compare_histograms(
         epsilons: More parameters of user-level DP to compare with.
 
     >>> import numpy as np
-    >>> from barrow.planning import Terms
+    >>> from barrow.planning.terms import Terms
     >>> from barrow.spaces import Clustered
     >>> space = Clustered.grid(5, 4, r=0.02)
     >>> target = HistogramTarget(Terms(space, 10**4, given=Fraction(25)), np.full(20, 0.05))
@@ -49,14 +51,7 @@ def compare_histograms(
     >>> result.choice.name, [baseline.why for baseline in result.baselines]
     ('tree', ['was asked for', 'has the same worst case'])
     """
-    terms, (own, cannot) = target.terms, histogram_candidates(target)
-    rate, request = own[0].guarantee.definition.parameters.get("alpha", terms.alpha), _histogram(target, own)
-    return compared(terms.space, request, own, rate, terms.delta, policy=policy, epsilons=epsilons, cannot=cannot)
-
-
-def _histogram(target: HistogramTarget, own: Sequence[Candidate]) -> ComparisonRequest:
-    """A histogram: errors are earth mover's distances after decoding."""
-    terms, items = target.terms, target.items
+    terms, items, (own, cannot) = target.terms, target.items, histogram_candidates(target)
     space, delta, users, model = terms.space, terms.delta, terms.users, terms.model
     # In the local model edge noise at alpha = epsilon is a competitor where there is a tree, and better than items.
     slow = items is not None and model != Model.CENTRAL and not (model == Model.LOCAL and space.geometry.has_tree)
@@ -84,8 +79,18 @@ def _histogram(target: HistogramTarget, own: Sequence[Candidate]) -> ComparisonR
             return paper_rule_local(epsilon, delta, **sizes)
         return paper_rule_central(epsilon, delta, **sizes, users=users)
 
-    measure = "EMD between the decoded histogram and the truth, simulated at a public reference"
-    return ComparisonRequest("the histogram of people's items", measure, space.unit, others, rule, target.uniform_guess)
+    comparison = Comparison(
+        "the histogram of people's items",
+        "EMD between the decoded histogram and the truth, simulated at a public reference",
+        space.unit,
+        own[0].guarantee.definition.parameters.get("alpha", terms.alpha),
+        delta,
+        largest_words(space),
+        tuple(own),
+        cannot,
+        uniform_guess=target.uniform_guess,
+    )
+    return beside_user_level(comparison, space, others, rule, policy, epsilons)
 
 
 def _itself(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
@@ -97,76 +102,47 @@ def _itself(target: HistogramTarget, epsilon: Fraction) -> list[Candidate]:
         return []
 
 
-@dataclass(frozen=True)
-class ComparisonRequest:
-    """What a comparison is about: words, and where competitors come from.
+def largest_words(space: Space) -> str:
+    """The largest distance, which alpha is per."""
+    return f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance"
 
-    Attributes:
-        description: What is asked.
-        measure: What errors are, in words.
-        unit: Their unit.
+
+def beside_user_level(
+    comparison: Comparison,
+    space: Space,
+    others: Competitors,
+    rule: Callable[[Fraction], PaperRule | None],
+    policy: Policy | None = None,
+    epsilons: Sequence[Exact] = (),
+) -> Comparison:
+    """A comparison of EMD-DP's candidates, with user-level DP beside them.
+
+    Args:
+        comparison: What is asked, and the candidates of EMD-DP, the most accurate first.
+        space: The public space.
         others: From an epsilon to the candidates of user-level DP; the second argument says whether EMD-DP itself at
             alpha = epsilon is to be among them where that takes a while.
         rule: From an epsilon to what the paper's rule says, or None.
-        uniform_guess: What a guess without data errs by, for a histogram.
-
-    >>> ComparisonRequest("the mean", "95 % half width", "km", lambda epsilon, itself: [], lambda epsilon: None).unit
-    'km'
-    """
-
-    description: str
-    measure: str
-    unit: str
-    others: Callable[[Fraction, bool], list[Candidate]]
-    rule: Callable[[Fraction], PaperRule | None]
-    uniform_guess: float | None = None
-
-
-def compared(
-    space: Space,
-    request: ComparisonRequest,
-    own: Sequence[Candidate],
-    alpha: Fraction,
-    delta: Fraction = Fraction(0),
-    *,
-    policy: Policy | None = None,
-    epsilons: Sequence[Exact] = (),
-    cannot: Mapping[str, str] | None = None,
-) -> Comparison:
-    """EMD-DP's candidates at ``alpha``, best first, beside user-level DP.
-
-    Args:
-        space: The public space.
-        request: What is asked, and where competitors come from.
-        own: The candidates of EMD-DP, the most accurate first.
-        alpha: What they were made for.
-        delta: Of both.
         policy: The promises; user-level DP is set to their smallest epsilon.
         epsilons: More parameters of user-level DP.
-        cannot: Why other mechanisms cannot answer.
 
     >>> from barrow.planning.linear import linear_errors, user_level_errors
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
     >>> query = mean(Line(0, 1, step="0.1"))
-    >>> own = linear_errors(query, Fraction(5), users=100)
+    >>> own = tuple(linear_errors(query, Fraction(5), users=100))
+    >>> alone = Comparison("the mean", "half width", "km", Fraction(5), Fraction(0), "largest distance", own, {})
     >>> others = lambda epsilon, itself: user_level_errors(query, epsilon, users=100)
-    >>> request = ComparisonRequest("the mean", "half width", "km", others, lambda epsilon: None)
-    >>> [baseline.epsilon for baseline in compared(query.space, request, own, Fraction(5), epsilons=[1]).baselines][0]
+    >>> beside_user_level(alone, query.space, others, lambda epsilon: None, epsilons=[1]).baselines[0].epsilon
     Fraction(1, 1)
     """
-    return Comparison(
-        request.description,
-        request.measure,
-        request.unit,
-        alpha,
-        delta,
-        f"{space.diameter:,.1f} {space.unit}" if space.unit else "largest distance",
-        tuple(own),
-        {} if cannot is None else cannot,
-        tuple(_baseline(request, own, alpha, why, epsilon) for why, epsilon in _levels(policy, epsilons, own[0])),
-        () if policy is None else tuple(_change(satisfied, space) for satisfied in policy.satisfied),
-        request.uniform_guess,
+    levels = _levels(policy, epsilons, comparison.choice)
+    return replace(
+        comparison,
+        baselines=tuple(
+            _baseline(comparison, others(epsilon, why != WORST), rule, why, epsilon) for why, epsilon in levels
+        ),
+        changes=() if policy is None else tuple(_change(satisfied, space) for satisfied in policy.satisfied),
     )
 
 
@@ -185,15 +161,19 @@ def _levels(policy: Policy | None, epsilons: Sequence[Exact], choice: Candidate)
 
 
 def _baseline(
-    request: ComparisonRequest, own: Sequence[Candidate], alpha: Fraction, why: str, epsilon: Fraction
+    comparison: Comparison,
+    others: Sequence[Candidate],
+    rule: Callable[[Fraction], PaperRule | None],
+    why: str,
+    epsilon: Fraction,
 ) -> Baseline:
-    choice, others = own[0], request.others(epsilon, why != WORST)
+    own, choice = comparison.candidates, comparison.choice
     # Whatever is at most epsilon for every change is user-level DP itself.
     known = [c for c in own if c.guarantee.epsilon_at(1) <= float(epsilon) * (1.0 + 1e-12)]
     result = best_first([*others, *(as_user_level(candidate) for candidate in known)])
     same = None if why == WORST else next((c for c in others if c.name == choice.name), None)
-    crossing = None if same is None else crossover(choice, alpha, same, epsilon, result[0].error)
-    return Baseline(why, epsilon, tuple(result), crossing, request.rule(epsilon))
+    crossing = None if same is None else crossover(choice, comparison.alpha, same, epsilon, result[0].error)
+    return Baseline(why, epsilon, tuple(result), crossing, rule(epsilon))
 
 
 def crossover(choice: Candidate, alpha: Fraction, same: Candidate, epsilon: Fraction, error: float) -> float | None:

@@ -104,8 +104,8 @@ class Comparison(Displayed):
     diameter: str
     candidates: tuple[Candidate, ...]
     cannot: Mapping[str, str]
-    baselines: tuple[Baseline, ...]
-    changes: tuple[Change, ...]
+    baselines: tuple[Baseline, ...] = ()
+    changes: tuple[Change, ...] = ()
     uniform_guess: float | None = None
 
     @property

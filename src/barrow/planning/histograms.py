@@ -95,7 +95,7 @@ def histogram_candidates(
         thorough: Whether randomised items are calibrated, for seconds, where they would err more at any alpha0.
 
     >>> from barrow.spaces import Clustered
-    >>> from barrow.planning import reference_distribution
+    >>> from barrow.planning.simulate import reference_distribution
     >>> space = Clustered.grid(5, 4, r=0.02)
     >>> terms = Terms(space, 1000, given=Fraction(25), delta=Fraction(1, 10**9))
     >>> result, cannot = histogram_candidates(HistogramTarget(terms, reference_distribution(space), 100))

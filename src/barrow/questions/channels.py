@@ -56,7 +56,7 @@ class LocalChannel(ABC):
         guarantee: What each person is promised.
         proved: Whether that follows from the space, and rests on nobody's word.
 
-    >>> from barrow.planning import Terms
+    >>> from barrow.planning.terms import Terms
     >>> from barrow.promises import Model
     >>> from barrow.questions import Mean
     >>> from barrow.spaces import Line

@@ -3,58 +3,21 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, singledispatch
 
-from barrow import planning
-from barrow.numerics import Exact
-from barrow.planning.candidates import BaselineComparison, Candidate, baseline_comparison
-from barrow.planning.rules import paper_rule_linear
+from barrow.errors import ParameterError
+from barrow.planning.candidates import BaselineComparison, Candidate, best_first
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model, Promise
 from barrow.queries import Query
 from barrow.questions.answer import Answer
-from barrow.questions.estimates import estimate
-from barrow.questions.question import Question, public_items
+from barrow.questions.question import Question
 
 _QUICK = 5_000_000
 """Entries of a table up to which user-level DP is planned in milliseconds."""
-Given = Mapping[str, object]
-"""What somebody who compares says in place of the question: items, reference."""
-
-
-@singledispatch
-def question_compared(
-    question: Question, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
-) -> planning.Comparison:
-    """All mechanisms that keep the terms beside user-level DP: of a histogram by default; by the type of the question.
-
-    Args:
-        question: What is asked.
-        terms: What is kept.
-        promises: The promises; user-level DP is set to their smallest epsilon.
-        epsilons: More parameters of user-level DP.
-        given: What goes before the question's own options.
-    """
-    return histograms_compared(terms, promises, epsilons, {"items": public_items(question), **given})
-
-
-def histograms_compared(
-    terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], options: Given
-) -> planning.Comparison:
-    """All histograms that keep the terms beside user-level DP, each at the largest alpha that keeps the promises."""
-    policy = terms.policy_of(promises)
-    kept = Terms(terms.space, terms.users, delta=terms.delta, model=terms.model, parties=terms.parties)
-    if policy is None:
-        kept = replace(kept, given=terms.alpha)
-    else:
-        kept = replace(kept, promises=policy.promises, records=policy.records)
-    own = dict(options)
-    guess = planning.reference_distribution(terms.space, own.pop("reference", "auto"))
-    target = planning.HistogramTarget(kept, guess, **own)  # type: ignore[arg-type]  # items, noise and decode
-    return planning.compare_histograms(target, policy, epsilons)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,42 +102,30 @@ def user_level_error(ranked: RankedAnswer, query: Query, thorough: bool) -> tupl
     return (candidates[0].error, candidates[0].guarantee.epsilon_at(1)) if candidates else None
 
 
-def compare_definitions(answer: RankedAnswer, snapping: float = 0.0) -> BaselineComparison | None:
-    """What is released beside the best of the other definition, each with what snapping adds."""
-    return baseline_comparison(
-        answer.terms,
-        answer.chosen,
-        answer.own,
-        answer.baselines,
-        emd=answer.by_emd,
-        user_level=answer.by_user_level,
-        snapping=snapping,
-    )
+def compare_definitions(
+    answer: RankedAnswer, at: Callable[[float], float] = lambda error: error
+) -> BaselineComparison | None:
+    """What is released beside the best of the other definition; None where there is nothing to compare with.
 
+    Args:
+        answer: The answer.
+        at: From the error of a candidate to what people are told, which snapping may add to: without it ratios would
+            flatter the smaller noise.
+    """
+    chosen = answer.chosen
+    if not answer.baselines:
+        return None
 
-def compared_plan(
-    question: Question, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
-) -> planning.Comparison:
-    """:func:`question_compared` by what the plan itself is chosen by, so that both say the same numbers."""
-    answer = question.plan(terms)
-    if not isinstance(answer, RankedAnswer):
-        return histograms_compared(terms, promises, epsilons, given)
-    own = _got(answer, answer.own or answer.by_emd(terms))
+    def told(one: Candidate) -> Candidate:
+        return replace(one, error=at(one.error))
 
-    def others(epsilon: Fraction, itself: bool) -> list[Candidate]:
-        subset = answer.baselines if terms.promises and epsilon == min(terms.epsilons) else ()
-        return _got(answer, subset or answer.by_user_level(epsilon))
-
-    request = planning.ComparisonRequest(
-        answer.description, "95 % half width of each value", answer.error_unit, others, paper_rule_linear
-    )
-    rate = own[0].guarantee.definition.parameters.get("alpha", terms.alpha)
-    return planning.compared(
-        terms.space, request, own, rate, terms.delta, policy=terms.policy_of(promises), epsilons=epsilons
-    )
-
-
-def _got(answer: Answer, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Snapping moves everybody's answer alike: without it a ratio of errors would flatter the smaller noise."""
-    at = estimate(answer).at
-    return [replace(one, error=at(one.error)) for one in candidates]
+    result = BaselineComparison(told(chosen), told(answer.own[0] if chosen.user_level else answer.baselines[0]), None)
+    largest = Fraction(chosen.guarantee.epsilon_at(1))
+    try:
+        if chosen.user_level:
+            here = replace(answer.terms, promises=(Promise("all", "anywhere", largest),), fraction=Fraction(1))
+            return replace(result, at_worst=told(best_first(answer.by_emd(here))[0]))
+        # Whatever has this worst case is user-level DP itself, so that what is chosen is among the others.
+        return replace(result, at_worst=told(best_first([*answer.by_user_level(largest), chosen])[0]))
+    except ParameterError:
+        return result

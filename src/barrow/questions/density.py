@@ -11,20 +11,18 @@ from typing import ClassVar, cast
 import numpy as np
 from msgspec import structs
 
-from barrow import planning
 from barrow.mechanisms.decoding import nearest_in_simplex
 from barrow.numerics import Exact
 from barrow.numerics.exact import at_most, near
-from barrow.planning.candidates import BaselineComparison
-from barrow.planning.densities import DensityError, density_error
+from barrow.planning.densities import DensityError, DensityMap, bandwidth_errors, best_of, density_error
 from barrow.planning.notes import Note
+from barrow.planning.simulate import reference_distribution
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
 from barrow.questions.answer import Rows, Sample, Tables, placed
 from barrow.questions.cache import cached_query
 from barrow.questions.channels import LocalChannel
-from barrow.questions.comparing import compare_definitions
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.linear import (
     Linear,
@@ -93,7 +91,7 @@ class Density(Linear):
         """With a bandwidth that can be written down."""
         if self.is_resolved:
             return self
-        return replace(self, bandwidth=_typed(planning.best_of(self.bandwidths(terms)), terms.space))
+        return replace(self, bandwidth=_typed(best_of(self.bandwidths(terms)), terms.space))
 
     def plan(self, terms: Terms) -> LinearAnswer:
         """The most accurate noise that keeps the terms; it reads no data."""
@@ -114,16 +112,16 @@ class Density(Linear):
         16.0
         """
         inner = replace(terms, space=terms.space.records_space)
-        reference = planning.reference_distribution(inner.space)
-        return planning.bandwidth_errors(inner.space, reference, lambda width: self._on(inner, width))
+        reference = reference_distribution(inner.space)
+        return bandwidth_errors(inner.space, reference, lambda width: self._on(inner, width))
 
     def _over_holders(self, terms: Terms) -> LinearAnswer:
         return self._planned(terms)
 
-    def _on(self, terms: Terms, width: float) -> planning.DensityMap:
+    def _on(self, terms: Terms, width: float) -> DensityMap:
         """The map that would be decoded with a bandwidth of ``width`` in the space's unit."""
         built = Linear.plan(replace(self, bandwidth=_typed(width, terms.space)), terms)
-        return planning.DensityMap(built.query, built.noise)
+        return DensityMap(built.query, built.noise)
 
     @classmethod
     def _noise_steps(cls, statement: Statement) -> list[str]:
@@ -156,7 +154,7 @@ class DensityAnswer(LinearAnswer):
         return density_error(
             self.query,
             self.noise,
-            planning.reference_distribution(space),
+            reference_distribution(space),
             lambda grid: density(grid, bandwidth=bandwidth),
             users=self.terms.users,
             model=self.terms.model,
@@ -166,17 +164,6 @@ class DensityAnswer(LinearAnswer):
     def error(self) -> float:
         """The predicted 95 % half width from the records as they are; the noise alone has the half width."""
         return math.hypot(self.chosen.error, self.expected.added)
-
-    @cached_property
-    def comparison(self) -> BaselineComparison | None:
-        """With what snapping adds to both."""
-        result, at = compare_definitions(self, self.moved), estimate(self).at
-        if result is None:
-            return None
-        here, other, worst = (
-            one and replace(one, error=at(one.error)) for one in (result.chosen, result.at_promises, result.at_worst)
-        )
-        return BaselineComparison(here or result.chosen, other or result.at_promises, worst)
 
     def facts(self) -> AnswerFacts:
         """What the statement says about the values."""

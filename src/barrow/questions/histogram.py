@@ -8,7 +8,7 @@ from fractions import Fraction
 from math import inf
 from typing import ClassVar, cast
 
-from barrow import mechanisms, planning
+from barrow import mechanisms
 from barrow.accounting import price
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.edge_histogram import Spacing
@@ -23,19 +23,14 @@ from barrow.planning.candidates import (
     preferred,
     user_level_within,
 )
-from barrow.planning.comparison import Comparison
-from barrow.planning.histograms import check_size, noise_within
+from barrow.planning.histograms import HistogramTarget, check_size, histogram_candidates, noise_within
+from barrow.planning.simulate import reference_distribution
 from barrow.planning.terms import Terms
-from barrow.planning.user_level import reported_user_level
-from barrow.promises import Model, Promise
+from barrow.planning.user_level import released_user_level, reported_user_level
+from barrow.promises import Model
 from barrow.questions.answer import Answer
 from barrow.questions.cache import Cache, choice_key
 from barrow.questions.channels import LocalChannel, NoiseChannel
-from barrow.questions.comparing import (
-    Given,
-    histograms_compared,
-    question_compared,
-)
 from barrow.questions.distribution import check_line, quantile_reader, quantile_shares
 from barrow.questions.frequency import Frequency
 from barrow.questions.grouped_histogram import GroupedHistogramAnswer, readable
@@ -123,14 +118,14 @@ class Histogram(Question):
                 fix="mechanism = 'edges'",
             )
 
-    def target(self, terms: Terms) -> planning.HistogramTarget:
+    def target(self, terms: Terms) -> HistogramTarget:
         """What is wanted of mechanisms."""
-        reference = planning.reference_distribution(terms.space, self.reference)
+        reference = reference_distribution(terms.space, self.reference)
         gap = self.spacing
         spacing: Spacing = None if gap == "items" else cast("Spacing", gap)
         if isinstance(gap, list):
             spacing = tuple(None if each == "items" else each for each in gap)
-        return planning.HistogramTarget(
+        return HistogramTarget(
             terms, reference, self.items, self.noise, self.decode, spacing, report_values=self.report_values
         )
 
@@ -217,15 +212,13 @@ class Histogram(Question):
         target = self.target(terms)
         levels = self.mechanism in _USER_LEVEL
         definition = "user_level" if levels else self.definition
-        result, cannot = planning.histogram_candidates(
-            target, only="auto" if levels else self.mechanism, thorough=False
-        )
+        result, cannot = histogram_candidates(target, only="auto" if levels else self.mechanism, thorough=False)
         own = [candidate for candidate in result if candidate.name != "paper"]
         baselines: list[Candidate] = []
         if self.mechanism == "auto" or definition == "user_level":
             rivals = own if definition == "auto" else []
             baselines = user_level_within(
-                terms, lambda epsilon: planning.released_user_level(target, epsilon, rivals), definition
+                terms, lambda epsilon: released_user_level(target, epsilon, rivals), definition
             )
             baselines = [baseline for baseline in baselines if self.mechanism in ("auto", baseline.name)]
         if terms.space.geometry.within is not None:
@@ -309,12 +302,3 @@ def _(question: Histogram) -> int | None:
 def _(question: Histogram) -> Question:
     """Along edges, which is quick to predict."""
     return Histogram(mechanism="edges", definition="emd", reference=question.reference)
-
-
-@question_compared.register(Histogram)
-def _(
-    question: Histogram, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
-) -> Comparison:
-    """With its own reference, noise and decoder."""
-    own = {"noise": question.noise, "decode": question.decode, "reference": question.reference}
-    return histograms_compared(terms, promises, epsilons, {"items": question.items, **own, **given})

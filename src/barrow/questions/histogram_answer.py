@@ -12,7 +12,7 @@ from typing import cast
 import numpy as np
 from msgspec import structs
 
-from barrow import mechanisms, planning
+from barrow import mechanisms
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.noise import Center
@@ -25,10 +25,12 @@ from barrow.planning.candidates import (
     reasons,
     useless,
 )
-from barrow.planning.histograms import error_at, error_most, noise_within
+from barrow.planning.histograms import HistogramTarget, error_at, error_most, histogram_candidates, noise_within
 from barrow.planning.notes import Note, Severity, warnings_of
 from barrow.planning.simulate import draws_of
 from barrow.planning.terms import Terms
+from barrow.planning.user_level import released_user_level
+from barrow.planning.worst_case import edges_by_stand_in
 from barrow.progress import with_progress
 from barrow.promises import Model
 from barrow.queries import Query
@@ -82,7 +84,7 @@ class HistogramAnswer(RankedAnswer):
         quantiles: The shares whose quantiles are read off the same noise.
     """
 
-    target: planning.HistogramTarget
+    target: HistogramTarget
     candidates: tuple[Candidate, ...]
     cannot: Mapping[str, str]
     quantiles: tuple[Fraction, ...] = field(default=(), kw_only=True)
@@ -156,12 +158,12 @@ class HistogramAnswer(RankedAnswer):
         """The candidates of EMD-DP that keep other terms; on large spaces along edges, by a coarser grid."""
         target = replace(self.target, terms=terms)
         if terms.space.items > _MANY and self.own[0].name == "edges" and target.noise in ("auto", "laplace"):
-            return [planning.edges_by_stand_in(target)]
-        return planning.histogram_candidates(target)[0]
+            return [edges_by_stand_in(target)]
+        return histogram_candidates(target)[0]
 
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
-        return planning.released_user_level(self.target, epsilon)
+        return released_user_level(self.target, epsilon)
 
     def statistics(self, counts: Counts | ItemSums) -> Center:
         """The exact mean over people of what noise is added to, from an engine's integers (private)."""
@@ -369,7 +371,7 @@ def _(answer: HistogramAnswer, times: Sequence[float], thorough: bool) -> dict[f
     for each in with_progress(near_by, "simulating other alphas"):
         target = replace(answer.target, terms=replace(terms, fraction=terms.fraction * Fraction(each)))
         with suppress(ParameterError):
-            result[each] = planning.histogram_candidates(target, only=answer.mechanism.kind)[0][0].error
+            result[each] = histogram_candidates(target, only=answer.mechanism.kind)[0][0].error
     return result
 
 

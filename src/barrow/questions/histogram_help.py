@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from barrow import mechanisms, planning
+from barrow import mechanisms
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.after import too_coarse
 from barrow.planning.candidates import Candidate
-from barrow.planning.histograms import noise_within
+from barrow.planning.histograms import HistogramTarget, noise_within
 from barrow.planning.simulate import simulate
+from barrow.planning.user_level import released_user_level
 from barrow.promises import Model
 from barrow.questions.noise_words import about_words, stated_noise
 from barrow.questions.prices import finer_words
@@ -36,7 +37,7 @@ class HistogramChoice(NamedTuple):
         best: The most accurate one.
     """
 
-    target: planning.HistogramTarget
+    target: HistogramTarget
     own: list[Candidate]
     baselines: list[Candidate]
     result: list[Candidate]
@@ -69,7 +70,7 @@ def more_people(plan: HistogramAnswer) -> tuple[int | None, float]:
     for times in _TIMES:
         target = replace(plan.target, terms=replace(plan.terms, users=times * plan.terms.users))
         if plan.chosen.user_level:
-            error = planning.released_user_level(target, min(plan.terms.epsilons))[0].error
+            error = released_user_level(target, min(plan.terms.epsilons))[0].error
         else:
             decoded = simulate(noise_within(target, plan.mechanism.kind, quick=True), plan.target.reference, 2).decoded
             error = math.hypot(decoded, plan.snapping_typical)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from barrow import accounting, mechanisms, planning
+from barrow import accounting, mechanisms
 from barrow.accounting.sampling import inner_alpha_for
 from barrow.engines import Counts, ItemSums, PeopleCounts
 from barrow.engines.sampling import sampled
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.itemwise import refuse_sizes
-from barrow.numerics import Exact, exact_text, float_up, whole
+from barrow.numerics import exact_text, float_up, whole
 from barrow.numerics.exact import near
-from barrow.planning.item_choice import ItemHelp
+from barrow.planning.item_choice import ItemChoice, ItemHelp, choose_items
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
-from barrow.promises import Guarantee, Model, Promise
+from barrow.promises import Guarantee, Model
 from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, not_its_own, placed
 from barrow.questions.channels import LocalChannel, Wire
 from barrow.questions.collecting import (
@@ -33,7 +33,6 @@ from barrow.questions.collecting import (
     counted_of,
     for_people,
 )
-from barrow.questions.comparing import Given, histograms_compared, question_compared
 from barrow.questions.item_words import how_many, items_counted, reports_sentence
 from barrow.questions.parted import items_of_part, shared
 from barrow.questions.plan_text import answer_lines, details, own_notes
@@ -84,7 +83,7 @@ class ItemWiseQuestion(Question):
         if getattr(self, name) is not None:
             object.__setattr__(self, name, whole(getattr(self, name), name, least=1, most=most))
 
-    def choose(self, terms: Terms) -> tuple[planning.ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
+    def choose(self, terms: Terms) -> tuple[ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
         """The randomiser that keeps the terms, behind samples where they are asked for, and its price."""
         if terms.model is Model.AGGREGATED:
             raise ParameterError(
@@ -102,7 +101,7 @@ class ItemWiseQuestion(Question):
         rate = terms.alpha
         if self.samples is not None:
             rate = Fraction(inner_alpha_for(rate, self.samples))
-        choice = planning.choose_items(
+        choice = choose_items(
             terms.space,
             rate,
             terms.delta,
@@ -156,7 +155,7 @@ class Items(ItemWiseQuestion):
         """What is released, in plain words."""
         return f"the {'sorted list' if self.listed else 'histogram'} of randomised items"
 
-    def choose(self, terms: Terms) -> tuple[planning.ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
+    def choose(self, terms: Terms) -> tuple[ItemChoice, mechanisms.ItemWise | mechanisms.Reduced, Guarantee]:
         """What is too much to list, or to draw one by one, is refused."""
         result = super().choose(terms)
         itemwise = result[0].mechanism
@@ -245,7 +244,7 @@ class ItemsAnswer(Answer):
 
     question: ItemWiseQuestion
     terms: Terms
-    choice: planning.ItemChoice
+    choice: ItemChoice
     reports: mechanisms.ItemWise | mechanisms.Reduced
     guarantee: Guarantee
 
@@ -347,13 +346,6 @@ class ItemsAnswer(Answer):
 @public_items.register(ItemWiseQuestion)
 def _(question: ItemWiseQuestion) -> int | None:
     return question.items
-
-
-@question_compared.register(ItemWiseQuestion)
-def _(
-    question: ItemWiseQuestion, terms: Terms, promises: Sequence[Promise], epsilons: Sequence[Exact], given: Given
-) -> planning.Comparison:
-    return histograms_compared(terms, promises, epsilons, {"items": question.items or question.samples, **given})
 
 
 @drawn_by_curator.register(ItemsAnswer)

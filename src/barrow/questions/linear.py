@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 from msgspec import structs
 
-from barrow import mechanisms, planning
+from barrow import mechanisms
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.mechanisms.additive import AdditiveNoise
@@ -23,6 +23,7 @@ from barrow.noise.source import SeededSource
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near, plus_minus
 from barrow.planning.candidates import BaselineComparison, Candidate, checked_definition, preferred, user_level_within
+from barrow.planning.linear import errors_within, user_level_errors
 from barrow.planning.notes import Note, Severity, warnings_of
 from barrow.planning.terms import Terms
 from barrow.promises import Model
@@ -36,8 +37,6 @@ from barrow.questions.comparing import (
     against,
     baseline_error,
     compare_definitions,
-    compared_plan,
-    question_compared,
     user_level_error,
 )
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
@@ -143,7 +142,7 @@ class Linear(Question):
             measured: From candidates to the same by another error, best first.
             inner: The query about records, where that is another one.
         """
-        own, baselines = measured(planning.errors_within(query, terms, self.noise)), tuple[Candidate, ...]()
+        own, baselines = measured(errors_within(query, terms, self.noise)), tuple[Candidate, ...]()
         if self.noise == "auto" or self.definition == "user_level":
             baselines = measured(user_level_within(terms, user_level_of(query, terms), self.definition))
         about = query if inner is None else inner
@@ -201,7 +200,7 @@ class Linear(Question):
 
 def user_level_of(query: Query, terms: Terms) -> Callable[[Fraction], list[Candidate]]:
     """From an epsilon to the mechanisms of user-level DP."""
-    return lambda epsilon: planning.user_level_errors(
+    return lambda epsilon: user_level_errors(
         query, epsilon, terms.adding_delta, users=terms.users, model=terms.model.value
     )
 
@@ -283,11 +282,11 @@ class LinearAnswer(RankedAnswer):
     @cached_property
     def comparison(self) -> BaselineComparison | None:
         """What is released beside the best of the other definition, EMD-DP or user-level DP."""
-        return compare_definitions(self, self.moved)
+        return compare_definitions(self, estimate(self).at)
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
-        return planning.errors_within(self.query, terms)
+        return errors_within(self.query, terms)
 
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
@@ -448,9 +447,6 @@ def _(answer: LinearAnswer, thorough: bool) -> tuple[float, float] | None:
     return None if result is None else (estimate(answer).at(result[0]), result[1])
 
 
-question_compared.register(Linear, compared_plan)
-
-
 @summary.register(LinearAnswer)
 def value_lines(answer: LinearAnswer, drawn: Sample) -> list[str]:
     """The values with their errors, or how many of them stand out from the noise."""
@@ -496,7 +492,7 @@ def _(answer: LinearAnswer, users: int) -> LinearAnswer:
         return replace(answer, terms=terms, chosen=replace(answer.chosen, error=answer.noise.mean_half_width(users)))
     if terms.model is not Model.AGGREGATED:
         return replace(answer, terms=terms)
-    return replace(answer, terms=terms, chosen=planning.errors_within(answer.query, terms)[0])
+    return replace(answer, terms=terms, chosen=errors_within(answer.query, terms)[0])
 
 
 @details.register(LinearAnswer)

@@ -25,7 +25,6 @@ from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.questions.answer import Sample, Tables, number
-from barrow.questions.comparing import compared_plan, question_compared
 from barrow.questions.distribution import (
     QuantileReader,
     check_line,
@@ -229,9 +228,6 @@ def _(question: Quantile, others: Sequence[Question]) -> Question:
     wanted = {exact_text(share) for share in question.shares}
     hosts = (one for one in others if isinstance(one, Histogram) and wanted <= set(one.quantiles))
     return next(hosts, question)
-
-
-question_compared.register(Quantile, compared_plan)
 
 
 @estimate.register(QuantileAnswer)

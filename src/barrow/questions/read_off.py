@@ -10,20 +10,19 @@ from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
-from barrow import planning
 from barrow.errors import ParameterError
 from barrow.planning.candidates import (
     ALIKE,
     BaselineComparison,
     Candidate,
-    baseline_comparison,
     checked_definition,
     user_level_within,
 )
+from barrow.planning.linear import errors_within
 from barrow.planning.terms import Terms
 from barrow.promises import Promise
 from barrow.queries.holders import Holders, holders
-from barrow.questions.comparing import against
+from barrow.questions.comparing import against, compare_definitions
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.linear import Linear, LinearAnswer, user_level_of
 from barrow.questions.noise_words import noise_sentence
@@ -101,7 +100,7 @@ class ReadOff(Linear):
             if ranged:
                 result = user_level_within(terms, user_level_of(pair.query, terms), self.definition)
             else:
-                result = planning.errors_within(pair.query, terms, self.noise)
+                result = errors_within(pair.query, terms, self.noise)
             built.append(self._best(LinearAnswer(self, terms, result[0], pair.query), result, pair))
         return min(built, key=lambda each: float(each.error))
 
@@ -164,8 +163,7 @@ class ReadOffAnswer(LinearAnswer):
         if self.beside is None:
             return None
         own, baseline = (self.beside, self) if self.read.user_level else (self, self.beside)
-        both = [own.read], [baseline.read]
-        return baseline_comparison(self.terms, self.read, *both, emd=self.by_emd, user_level=self.by_user_level)
+        return compare_definitions(replace(self, chosen=self.read, own=(own.read,), baselines=(baseline.read,)))
 
     def by_emd(self, terms: Terms) -> list[Candidate]:
         """The best of EMD-DP, by what is read off."""

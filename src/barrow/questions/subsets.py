@@ -17,18 +17,12 @@ from barrow.mechanisms.item_intervals import standing_out
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
 from barrow.noise.source import SeededSource
 from barrow.numerics.exact import PERCENT, near
-from barrow.planning import (
-    Candidate,
-    HistogramTarget,
-    after,
-    histogram_candidates,
-    reasons,
-    released_user_level,
-    useless,
-)
-from barrow.planning.histograms import error_most
+from barrow.planning import after
+from barrow.planning.candidates import Candidate, reasons, useless
+from barrow.planning.histograms import HistogramTarget, error_most, histogram_candidates
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
+from barrow.planning.user_level import released_user_level
 from barrow.questions.answer import Sample, Statistics, Tables, labelled, number, value_words
 from barrow.questions.channels import LocalChannel
 from barrow.questions.collecting import Collected, Integers, ReportSums, collected, for_people

@@ -41,7 +41,7 @@ class SummedChannel(LocalChannel):
         noise: What the aggregators will add.
 
     >>> from fractions import Fraction
-    >>> from barrow.planning import Terms
+    >>> from barrow.planning.terms import Terms
     >>> from barrow.promises import Aggregation, Model
     >>> from barrow.questions import Histogram
     >>> from barrow.spaces import Clustered

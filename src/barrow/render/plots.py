@@ -15,7 +15,7 @@ from barrow.ledger import Ledger
 from barrow.ledger.table import Overview
 from barrow.numerics import float_down, float_up
 from barrow.numerics.exact import at_most
-from barrow.planning import Comparison
+from barrow.planning.comparison import Comparison
 from barrow.promises import Policy, Satisfied, describe_change, odds_upper, percent_up
 from barrow.questions import Answer, Collected
 from barrow.questions.plan_text import plan_lines

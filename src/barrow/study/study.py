@@ -58,7 +58,7 @@ from barrow.study.publication import publication_of
 
 if TYPE_CHECKING:
     from barrow.ledger import Budget, Ledger
-    from barrow.planning import Comparison
+    from barrow.planning.comparison import Comparison
     from barrow.questions import Answer
     from barrow.study.grid_table import GridChoice
     from barrow.study.result import Release
@@ -429,7 +429,7 @@ class Study(Displayed):
             items: How many items each person holds, where that is public and the same for all.
             reference: Where errors of decoded histograms are predicted; as the question says by default.
         """
-        from barrow.questions.comparing import question_compared  # which loads accountants and queries
+        from barrow.questions.mechanisms_compared import mechanisms_compared  # which loads accountants and queries
 
         question = self.question(request)
         terms = self.terms(question, reads=asked_windows(None if self.calendar is None else LAST, self.calendar)[0])
@@ -440,7 +440,7 @@ class Study(Displayed):
         levels = tuple(epsilons) if epsilons or promises else ("1",)
         given = {name: value for name, value in (("items", items), ("reference", reference)) if value is not None}
         with bars(), task(f"comparing mechanisms for {question.label}"):
-            return question_compared(question, terms, promises, levels, given)
+            return mechanisms_compared(question, terms, promises, levels, given)
 
     # fmt: off
     @overload

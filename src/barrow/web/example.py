@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.planning import reference_distribution
+from barrow.planning.simulate import reference_distribution
 from barrow.questions import Answer
 from barrow.questions.answer import Sample
 from barrow.questions.cache import Cache

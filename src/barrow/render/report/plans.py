@@ -10,7 +10,7 @@ from typing import Any
 from barrow.ledger import Overview
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most
-from barrow.planning import Comparison
+from barrow.planning.comparison import Comparison
 from barrow.promises import Guarantee, describe_change, odds_upper, percent_up
 from barrow.questions import Answer
 from barrow.questions.plan_text import plan_lines, warnings, worst_alarm
