@@ -114,6 +114,18 @@ class StudyFile(msgspec.Struct, forbid_unknown_fields=True):
     publication: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+_ALIKE = (
+    "users", "model", "aggregators", "dishonest", "missing", "alpha", "delta", "periods", "composition", "publication",
+    "title", "description",
+)  # fmt: skip
+"""What a study file calls as the arguments of a study are called."""
+_KEPT = (
+    "title", "description", "dataset", "users", "model", "honest", "aggregators", "dishonest", "ledger", "alpha",
+    "delta", "periods", "composition", "data", "missing",
+)  # fmt: skip
+"""The first keys of a study file, in their order."""
+_ARGUMENTS = {"honest": "honest_fraction"}
+"""Keys of a study file that have another name as arguments."""
 _KEYS = sorted(
     {
         name
@@ -158,25 +170,14 @@ def study_from_spec(
     return Study(
         space if auto_spec(space) else space_from_spec(space),  # cells that are to be chosen need the promises
         [Promise(row.share, row.distance, row.epsilon, scope=row.scope) for row in result.promise],
-        alpha=result.alpha,
-        delta=result.delta,
-        users=result.users,
+        **{name: getattr(result, name) for name in _ALIKE},
         dataset=None if result.dataset is None else str(result.dataset),
         questions=[floats(question) for question in result.question],
-        model=result.model,
         honest_fraction=result.honest,
-        aggregators=result.aggregators,
-        dishonest=result.dishonest,
         data=_data(result.data, folder or "", acknowledge_sql),
         ledger=None if result.ledger is None else from_here(result.ledger, folder or ""),
         folder=folder,
-        missing=result.missing,
         groups=[Grouping(row.name, row.column, row.sizes, row.labels, floats(row.distance)) for row in result.group],
-        periods=result.periods,
-        composition=result.composition,
-        publication=result.publication,
-        title=result.title,
-        description=result.description,
         user_level=None
         if result.privacy.user_epsilon is None
         else UserLevel(
@@ -291,36 +292,30 @@ def read_study(path: str | os.PathLike[str], *, acknowledge_sql: bool = False) -
 
 def spec_of(study: Study, folder: str | os.PathLike[str] | None = None) -> dict[str, Any]:
     """Plain data that :func:`study_from_spec` reads back from the same folder (frames in memory are left out)."""
-    level = study.user_level
-    data = None if study.data is None else study.data.to_spec()
-    if data is not None and folder is not None and "source" in data:
-        data["source"] = from_study(data["source"], folder)
-    ledger = study.ledger if study.ledger is None or folder is None else from_study(study.ledger, folder)
-    privacy = {} if level is None else {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)}
-    spec = {
-        "title": study.title or None,
-        "description": study.description or None,
-        "dataset": study.dataset,
-        "users": study.users,
-        "model": None if study.model is Model.CENTRAL else study.model.value,
-        "honest": None if study.honest_fraction == 1 else _number(study.honest_fraction),
-        "aggregators": None if study.parties is None else study.parties.aggregators,
-        "dishonest": None if study.parties is None else study.parties.dishonest,
-        "ledger": ledger,
-        "alpha": None if study.alpha_given is None else _number(study.alpha_given),
-        "delta": _number(study.delta) if study.delta else None,
-        "periods": study.periods,
-        "composition": None if study.composition == "additive" else study.composition,
-        "data": data,
-        "missing": study.missing,
+    level, given = study.user_level, study._given
+    spec = {name: _plain(given.get(_ARGUMENTS.get(name, name))) for name in _KEPT}
+    if study.data is not None:
+        spec["data"] = study.data.to_spec()
+        if folder is not None and "source" in spec["data"]:
+            spec["data"]["source"] = from_study(spec["data"]["source"], folder)
+    if study.ledger is not None and folder is not None:
+        spec["ledger"] = from_study(study.ledger, folder)
+    spec |= {
         "space": study.space.to_spec(),
-        "privacy": privacy or None,
-        "publication": None if study.publication is None else msgspec.to_builtins(study.publication),
+        "privacy": level and {"user_epsilon": _number(level.epsilon), "user_delta": _number(level.delta)},
+        "publication": study.publication and msgspec.to_builtins(study.publication),
         "group": [grouping.to_spec() for grouping in study.groups] or None,
         "promise": [promise_table(promise) for promise in study.promises] or None,
         "question": [question.to_spec() for question in study.requests] or None,
     }
     return {key: value for key, value in spec.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    """An argument as a file holds it."""
+    if isinstance(value, Fraction):
+        return _number(value)
+    return value.value if isinstance(value, Model) else value
 
 
 def promise_table(promise: Promise) -> dict[str, Any]:

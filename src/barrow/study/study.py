@@ -71,6 +71,10 @@ _SAME = (
     "missing", "groups", "periods", "composition", "publication", "folder", "title", "description",
 )  # fmt: skip
 """Arguments of a study that it has under the same name."""
+_DEFAULTS: dict[str, object] = {
+    "model": Model.CENTRAL, "delta": 0, "honest_fraction": 1, "composition": "additive",
+}  # fmt: skip
+"""What arguments are where a study does not say them, if that is not nothing."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -547,6 +551,11 @@ class Study(Displayed):
             "dishonest": None if parties is None else parties.dishonest,
         }
 
+    @property
+    def _given(self) -> dict[str, Any]:
+        """The arguments in which it differs from a study that says nothing."""
+        return {k: v for k, v in self._arguments.items() if v not in (None, "", (), _DEFAULTS.get(k))}
+
     @classmethod
     def read(cls, path: str | os.PathLike[str] = "study.toml", *, acknowledge_sql: bool = False) -> Study:
         """The study in the TOML file ``path``; ``acknowledge_sql`` lets a query through that nobody has checked."""
@@ -574,26 +583,14 @@ class Study(Displayed):
         write_study(self, path)
 
     def __repr__(self) -> str:
-        shown = {
-            "alpha": None if self.alpha_given is None else exact_text(self.alpha_given),
-            "delta": exact_text(self.delta) if self.delta else None,
-            "users": self.users,
-            "dataset": self.dataset,
-            "questions": list(self.questions) or None,
-            "model": None if self.model is Model.CENTRAL else self.model.value,
-            "honest": None if self.honest_fraction == 1 else exact_text(self.honest_fraction),
-            "aggregators": None if self.parties is None else self.parties.aggregators,
-            "dishonest": None if self.parties is None else self.parties.dishonest,
-            "data": self.data,
-            "ledger": self.ledger,
-            "user_level": self.user_level,
-            "missing": self.missing,
-            "groups": list(self.groups) or None,
-            "periods": self.periods,
-            "composition": None if self.composition == "additive" else self.composition,
-            "title": self.title or None,
-            "description": self.description or None,
-        }
         promises = [promise.text for promise in self.promises]
         first = [repr(self.space), *([repr(promises)] if promises else [])]
-        return f"Study({', '.join(first + [f'{k}={v!r}' for k, v in shown.items() if v is not None])})"
+        named = {k: v for k, v in self._given.items() if k not in ("space", "promises", "folder")}
+        return f"Study({', '.join(first + [f'{k}={_typed(v)!r}' for k, v in named.items()])})"
+
+
+def _typed(value: object) -> object:
+    """An argument as it can be typed."""
+    if isinstance(value, Fraction):
+        return exact_text(value)
+    return value.value if isinstance(value, Model) else value
