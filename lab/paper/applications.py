@@ -382,7 +382,7 @@ def _laplace(effort: Effort) -> Measured:
     "coro:krr-utility-central",
     "Corollary 6.8",
     "In the central model GKRR with the alpha0 of equation (7) has the error of Theorem 6.6 with N = mn reports.",
-    ("barrow.mechanisms.frequency_error.gkrr_utility_upper", "barrow.planning.choose_items"),
+    ("barrow.mechanisms.frequency_error.gkrr_utility_upper", "barrow.planning.item_choice.choose_items"),
     erratum="The error formula holds at any alpha0; the alpha0 of equation (7) is not a certified setting.",
     links=("proofs/frequency.md", "why-not-the-papers-formula.md"),
     steady=False,

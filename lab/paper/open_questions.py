@@ -181,7 +181,7 @@ def _dependence(effort: Effort) -> Measured:
     "open:alpha-below",
     "Sections 1 and 6, open questions",
     "Can EMD-DP improve on user-level DP where eps <= alpha <= eps^2 k?",
-    ("barrow.mechanisms.tree_histogram", "barrow.planning.user_level_histograms"),
+    ("barrow.mechanisms.tree_histogram", "barrow.planning.user_level.user_level_histograms"),
     erratum="Yes, with noise along a tree, pure: from an alpha slightly above eps on.",
     links=("planning.md", "proofs/tree-histograms.md"),
 )

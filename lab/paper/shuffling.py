@@ -49,7 +49,7 @@ N, M, DELTA = 10**5, 1000, "1e-12"
     "alg:hist",
     "Algorithm 2",
     "PrivEMDItemWise: randomise every item, shuffle the reports, release them.",
-    ("barrow.mechanisms.item_wise", "barrow.planning.choose_items"),
+    ("barrow.mechanisms.item_wise", "barrow.planning.item_choice.choose_items"),
     links=("items.md", "proofs/exact-counts.md", "proofs/randomisers.md"),
 )
 def _item_wise(effort: Effort) -> Measured:

@@ -30,8 +30,8 @@ from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, Effort, Grid, Measured,
 
 _CODE = (
     "barrow.mechanisms.FrequencyEstimator",
-    "barrow.planning.user_level_histograms",
-    "barrow.planning.histogram_candidates",
+    "barrow.planning.user_level.user_level_histograms",
+    "barrow.planning.histograms.histogram_candidates",
 )
 _LOCAL = Setting(users=10**5, items=10**4, model="local", alpha=25.0)
 _CENTRAL = Setting(users=1000, items=10**5, model="central", alpha=25.0)
@@ -322,7 +322,7 @@ _CROSSINGS = (
     "rem:crossover-local",
     "Section 6.2, local",
     "EMD-DP errs less if alpha > eps sqrt(k), or eps^2 k/ln(m/delta).",
-    ("barrow.planning.paper_rule_local", "barrow.planning.compare_histograms"),
+    ("barrow.planning.rules.paper_rule_local", "barrow.planning.comparing.compare_histograms"),
     erratum=_CROSSINGS,
     links=("planning.md", "user-level.md"),
     steady=False,
@@ -343,7 +343,7 @@ def _local_crossing(effort: Effort) -> Measured:
     "rem:crossover-central",
     "Section 6.2, central",
     "EMD-DP errs less if alpha >= eps sqrt(k ln(m/delta)), or eps^2 k; in short for alpha > eps^2 k.",
-    ("barrow.planning.paper_rule_central", "barrow.planning.compare_histograms"),
+    ("barrow.planning.rules.paper_rule_central", "barrow.planning.comparing.compare_histograms"),
     erratum=_CROSSINGS,
     links=("planning.md", "user-level.md"),
     steady=False,
@@ -380,7 +380,7 @@ def _told(grid: Grid, numbers: dict[str, Number], key: str) -> Measured:
     "rem:crossover-linear",
     "Section 6.1",
     "For linear queries EMD-DP errs less for alpha > eps.",
-    ("barrow.planning.paper_rule_linear", "barrow.mechanisms.linear_noise"),
+    ("barrow.planning.rules.paper_rule_linear", "barrow.mechanisms.linear_noise"),
     erratum="True up to the factor range/Lipschitz constant, and against K-norm noise shaped by the query up to that "
     "noise's advantage: the measured crossover is stated in every comparison.",
     links="planning.md",

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError, one_of
@@ -24,6 +24,20 @@ DEFINITIONS = ("auto", "emd", "user_level")
 """What a question may ask for: the more accurate one, or one of them by name."""
 ALIKE = 1.05
 """Errors nearer to each other than this factor are about the same."""
+
+
+class Errors(NamedTuple):
+    """What is predicted of a mechanism.
+
+    Attributes:
+        error: The error by which it is ranked.
+        standard_error: Of that, where it is the mean of simulated releases.
+        decoded: The part of it that is noise and decoding.
+    """
+
+    error: float
+    standard_error: float | None = None
+    decoded: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +83,10 @@ class Candidate:
         """The epsilon, rounded up, if ``share`` of a person's items move by ``reach`` on average."""
         delta: Fraction = self.guarantee.definition.parameters["delta"]
         return float_up(epsilon_at(self.mechanism.event, share, reach, delta))
+
+    def with_errors(self, errors: Errors) -> Candidate:
+        """The same mechanism with other errors."""
+        return replace(self, **errors._asdict())
 
     def to_json(self) -> dict[str, object]:
         """Plain data."""

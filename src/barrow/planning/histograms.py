@@ -19,7 +19,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.edge_histogram import Spacing
 from barrow.mechanisms.histograms import HISTOGRAMS, HistogramKind, HistogramNoise, NoiseTarget
-from barrow.planning.candidates import ALIKE, Candidate, best_first
+from barrow.planning.candidates import ALIKE, Candidate, Errors, best_first
 from barrow.planning.item_choice import ItemChoice, choose_items, most_accurate_items
 from barrow.planning.node_spacing import best_spacing
 from barrow.planning.references import QUICK, most_error
@@ -187,8 +187,7 @@ def _settled(best: Candidate, target: HistogramTarget) -> Candidate:
 
 
 def _simulated(candidate: Candidate, target: HistogramTarget, draws: int | None) -> Candidate:
-    result = simulate(candidate.mechanism, target.reference, draws)
-    return replace(candidate, error=result.mean, standard_error=result.standard_error, decoded=result.decoded)
+    return candidate.with_errors(simulate(candidate.mechanism, target.reference, draws).errors)
 
 
 def _hopeless(target: HistogramTarget) -> dict[str, str]:
@@ -213,28 +212,24 @@ def _hopeless(target: HistogramTarget) -> dict[str, str]:
 def _additive(kind: HistogramKind) -> Callable[[HistogramTarget], Candidate]:
     def build(target: HistogramTarget) -> Candidate:
         built = noise_within(target, kind.name)
-        result = _predicted(built, target)
-        return additive_candidate(target, built, result.mean, result.standard_error, result.decoded)
+        return additive_candidate(target, built, _predicted(built, target).errors)
 
     return build
 
 
-def additive_candidate(
-    target: HistogramTarget, built: HistogramNoise, error: float, standard_error: float | None, decoded: float | None
-) -> Candidate:
-    """Additive noise with its price, and errors that were predicted of it."""
-    terms = target.terms
-    size, whose = terms.space.diameter, "each person's " if terms.model is Model.LOCAL else ""
+def additive_candidate(target: HistogramTarget, built: HistogramNoise, errors: Errors) -> Candidate:
+    """Additive noise of EMD-DP with its price, and errors that were predicted of it."""
+    whose = "each person's " if target.terms.model is Model.LOCAL else ""
+    words, upper = f"{whose}{built.family.words}", built.upper * target.terms.space.diameter
+    return replace(noise_candidate(built, words, errors), upper=upper)
+
+
+def noise_candidate(built: HistogramNoise, words: str, errors: Errors) -> Candidate:
+    """Additive noise with its price, in some words."""
+    undecoded = None if built.undecoded is None else built.undecoded * built.space.diameter
+    named = f"{words} ({built.noise.name})"
     return Candidate(
-        built.family.name,
-        f"{whose}{built.family.words} ({built.noise.name})",
-        price(built.event),
-        error,
-        None if built.undecoded is None else built.undecoded * size,
-        built.upper * size,
-        mechanism=built,
-        standard_error=standard_error,
-        decoded=decoded,
+        built.family.name, named, price(built.event), undecoded=undecoded, mechanism=built, **errors._asdict()
     )
 
 
@@ -376,18 +371,15 @@ def _paper(target: HistogramTarget) -> Candidate:
 
 
 def _estimated(name: str, words: str, estimator: FrequencyEstimator, target: HistogramTarget) -> Candidate:
-    result = simulate(estimator, target.reference, _first_draws(target.terms.space))
     return Candidate(
         name,
         words,
         price(estimator.itemwise.event),
-        result.mean,
-        estimator.predicted_error(target.reference),
-        estimator.decoded_upper,
-        f"every person must hold exactly {estimator.itemwise.items:,} items",
-        estimator,
-        result.standard_error,
-        result.decoded,
+        undecoded=estimator.predicted_error(target.reference),
+        upper=estimator.decoded_upper,
+        note=f"every person must hold exactly {estimator.itemwise.items:,} items",
+        mechanism=estimator,
+        **simulate(estimator, target.reference, _first_draws(target.terms.space)).errors._asdict(),
     )
 
 

@@ -18,6 +18,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.multiscale import mixed_reference
 from barrow.noise.source import SeededSource
 from barrow.numerics import whole
+from barrow.planning.candidates import Errors
 from barrow.progress import with_progress
 from barrow.spaces import Space
 from barrow.spaces.grids import coarser, snapping_means
@@ -132,6 +133,11 @@ class Simulated:
     method: str
     decoded: float
 
+    @property
+    def errors(self) -> Errors:
+        """What a candidate says of it."""
+        return Errors(self.mean, self.standard_error, self.decoded)
+
 
 def raw_error(decoded: float, snapping: float) -> float:
     """About how far a histogram is from raw records that is ``decoded`` off from the snapped ones.
@@ -158,7 +164,7 @@ def simulate(
 
     Args:
         mechanism: The mechanism.
-        reference: A public distribution, see :func:`barrow.planning.reference_distribution`.
+        reference: A public distribution, see :func:`barrow.planning.simulate.reference_distribution`.
         draws: How many releases to simulate; fewer for large spaces by default.
         most: On how many items distances are measured at most: what is only ranked may be measured on a coarser grid.
         seed: Of the simulated noise: errors of few draws that are compared should not share it.

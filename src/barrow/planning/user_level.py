@@ -19,8 +19,8 @@ from barrow.mechanisms.user_level import LocalSubsets, local_subsets
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.mechanisms.user_level.levels import has_groups, has_levels
 from barrow.numerics import Exact
-from barrow.planning.candidates import Candidate, best_first, no_epsilon
-from barrow.planning.histograms import HistogramTarget
+from barrow.planning.candidates import Candidate, Errors, best_first, no_epsilon
+from barrow.planning.histograms import HistogramTarget, noise_candidate
 from barrow.planning.linear import local_budget
 from barrow.planning.simulate import MOST_RANKED, Reference, reference_distribution, simulate
 from barrow.planning.terms import Terms
@@ -75,7 +75,7 @@ def user_level_histograms(
     if model == Model.LOCAL and space.geometry.has_tree:
         names.append("tree")
     reported = [(name, _reports(space, name, budget, slack, users, model)) for name in names]
-    return best_first([_predicted(name, each, guess, draws) for name, each in reported])
+    return best_first([_simulated(name, each, guess, draws) for name, each in reported])
 
 
 def _reports(
@@ -89,12 +89,6 @@ def _reports(
     built = histogram_noise(space, name, budget, slack, users=users, model=Model.LOCAL)
     event = UserLevelRelease(budget, delta=0 if built.noise.p is not None else slack, model=Model.LOCAL)
     return replace(built, noise=replace(built.on_outputs, event=event))
-
-
-def _predicted(name: str, built: LocalSubsets | HistogramNoise, guess: Floats, draws: int) -> Candidate:
-    if isinstance(built, LocalSubsets):
-        return _reported(name, built, guess, draws)
-    return _simulated(name, built, guess, draws)
 
 
 def reported_user_level(terms: Terms, name: str, noise: str = "auto") -> LocalSubsets | HistogramNoise:
@@ -144,51 +138,27 @@ def _central(
         yield kind, min(built, key=lambda each: each.noise.deviation * float(np.mean(each.factors)))
 
 
-def _simulated(kind: str, mechanism: HistogramNoise, guess: Floats, draws: int) -> Candidate:
-    few = mechanism.query.dimension >= _MANY_OUTPUTS or kind == "multiscale"
-    most = 1 if mechanism.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
-    result = simulate(mechanism, guess, min(draws, most), MOST_RANKED)
-    return _candidate(kind, mechanism, result.mean, result.standard_error, result.decoded)
+def _simulated(name: str, built: LocalSubsets | HistogramNoise, guess: Floats, draws: int) -> Candidate:
+    """With simulated errors; reports of sets are decoded and compared with the pool they are about."""
+    if isinstance(built, LocalSubsets):
+        words, errors = f"user-level: {built.name}, one item of each person", simulate(built, guess, draws).errors
+        return Candidate(name, words, price(built.event), mechanism=built, **errors._asdict())
+    few = built.query.dimension >= _MANY_OUTPUTS or name == "multiscale"
+    most = 1 if built.space.items > _MANY_ITEMS else FEW_DRAWS if few else draws
+    return _additive(built, simulate(built, guess, min(draws, most), MOST_RANKED).errors)
 
 
-def _candidate(
-    kind: str, mechanism: HistogramNoise, error: float, standard_error: float | None, decoded: float | None
-) -> Candidate:
-    return Candidate(
-        kind,
-        f"user-level: {mechanism.family.user_level_words} ({mechanism.noise.name})",
-        price(mechanism.event),
-        error,
-        None if mechanism.undecoded is None else mechanism.undecoded * mechanism.space.diameter,
-        mechanism=mechanism,
-        standard_error=standard_error,
-        decoded=decoded,
-    )
+def _additive(built: HistogramNoise, errors: Errors) -> Candidate:
+    return noise_candidate(built, f"user-level: {built.family.user_level_words}", errors)
 
 
-def alone_user_level(
-    target: HistogramTarget, name: str, error: float, standard_error: float | None, decoded: float | None
-) -> Candidate:
+def alone_user_level(target: HistogramTarget, name: str, errors: Errors) -> Candidate:
     """The mechanism ``name`` at the largest epsilon that keeps every promise, with errors that were predicted of it."""
     terms = target.terms
     slack = Fraction(0) if target.noise == "laplace" else terms.adding_delta
-    for kind, built in _central(terms.space, min(terms.epsilons), slack, terms.users, target.decode, name):
-        return _candidate(kind, built, error, standard_error, decoded)
+    for _, built in _central(terms.space, min(terms.epsilons), slack, terms.users, target.decode, name):
+        return _additive(built, errors)
     raise ParameterError(f"The mechanism {name!r} has no answer here.")
-
-
-def _reported(name: str, mechanism: LocalSubsets, guess: Floats, draws: int) -> Candidate:
-    """Subset selection: reports are simulated, decoded and compared with the pool they are about."""
-    result = simulate(mechanism, guess, draws)
-    return Candidate(
-        name,
-        f"user-level: {mechanism.name}, one item of each person",
-        price(mechanism.event),
-        result.mean,
-        mechanism=mechanism,
-        standard_error=result.standard_error,
-        decoded=result.decoded,
-    )
 
 
 def released_user_level(
@@ -226,9 +196,9 @@ def released_user_level(
         return results
     # A few draws say which may be the best, more how good they are.
     least = min(one.error for one in (results[0], *(rivals if terms.model is Model.LOCAL else ())))
-    return best_first([_again(c, target.reference) if c.error <= _CLOSE * least else c for c in results])
-
-
-def _again(candidate: Candidate, reference: Floats) -> Candidate:
-    result = simulate(candidate.mechanism, reference)
-    return replace(candidate, error=result.mean, standard_error=result.standard_error, decoded=result.decoded)
+    return best_first(
+        [
+            one.with_errors(simulate(one.mechanism, target.reference).errors) if one.error <= _CLOSE * least else one
+            for one in results
+        ]
+    )

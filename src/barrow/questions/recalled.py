@@ -18,7 +18,7 @@ import msgspec
 from barrow.errors import ParameterError
 from barrow.mechanisms.edge_histogram import spacings
 from barrow.mechanisms.histograms import HISTOGRAMS, HistogramNoise
-from barrow.planning.candidates import Candidate, reasons
+from barrow.planning.candidates import Candidate, Errors, reasons
 from barrow.planning.histograms import HistogramTarget, additive_candidate, noise_within
 from barrow.planning.user_level import alone_user_level
 from barrow.promises import Model
@@ -119,7 +119,7 @@ def _(answer: RecalledHistogram) -> tuple[Answer, float] | None:
     rival = answer.rival
     if rival is None:
         return None
-    best = alone_user_level(answer.target, rival.name, *rival.errors)
+    best = alone_user_level(answer.target, rival.name, Errors(*rival.errors))
     other = HistogramAnswer(answer.question, answer.terms, best, answer.target, (), {}, quantiles=answer.quantiles)
     return other, best.guarantee.epsilon_at(1)
 
@@ -167,13 +167,13 @@ def _rebuilt(question: Histogram, terms: Terms, choice: HistogramMemory) -> Hist
     if question.mechanism not in ("auto", choice.name) or question.definition == other:
         raise ValueError("not what is asked")
     error, deviation, decoded, most = choice.errors
-    target, predicted = question.target(terms), (error, deviation, decoded)
+    target, predicted = question.target(terms), Errors(error, deviation, decoded)
     if any(each is not None and not 0.0 <= each < math.inf for each in choice.errors):
         raise ValueError("no error")
     if choice.user_level:
-        best = alone_user_level(target, choice.name, *predicted)
+        best = alone_user_level(target, choice.name, predicted)
     else:
-        best = additive_candidate(target, _noise(target, choice.name, choice.spacing), *predicted)
+        best = additive_candidate(target, _noise(target, choice.name, choice.spacing), predicted)
     read = quantile_shares(list(question.quantiles)) if question.quantiles else ()
     result = RecalledHistogram(question, terms, best, target, (), {}, quantiles=read)
     for lazy in _LAZY:
