@@ -129,7 +129,6 @@ def test_a_correction_needs_a_version_and_pays_again(barrow, months):
         (["release", "--period", "2026-03..2026-01"], "ends before it begins"),
         (["release", "--period", "2026-01", "--by", "regoin"], "Did you mean 'region'"),
         (["release", "--period", "2026-01..2026-02", "--out", "x"], "Several"),
-        (["plan", "--times", "12"], "--periods 12, or --releases 12"),
         (["plan", "--model", "local"], "the study has periods"),
     ],
 )

@@ -159,7 +159,6 @@ def test_missing_and_foreign_files(tmp_path: Path, study: Path, run: Any, comman
         (["--alpha", "-1"], "alpha is -1"),
         (["--alpha", "ten"], "not a number"),
         (["--alpha", "1", "--delta", "1"], "delta is 1"),
-        (["--alpha", "1", "--per", "month"], "in any month"),
         (["--alpha", "1", "--users", "0"], "users is 0"),
         (["--alpha", "1", "--model", "cloud"], "model is 'cloud'"),
         (["--alpha", "1", "--bounded", "0"], "items is 0"),

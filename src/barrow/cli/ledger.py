@@ -45,7 +45,6 @@ for _command in (accept, freeze, unfreeze, change):
 @click.option("--epsilon", help="Instead of --alpha, with --radius: the budget of discrete EMD-DP.")
 @click.option("--radius", help="r of discrete EMD-DP, a share of the diameter.")
 @click.option("--delta", default="0", show_default=True, help="The budget of delta.")
-@click.option("--per", hidden=True)
 @click.option("--dataset", help="The data set's name; by default the study's.")
 @click.option("--users", type=Whole(), help="n, the public number of users; by default the study's.")
 @click.option("--model", help="local, shuffle or central; by default the study's.")
@@ -302,7 +301,6 @@ def _budget(
     epsilon: str | None,
     radius: str | None,
     delta: str,
-    per: str | None,
     dataset: str | None,
     users: int | None,
     model: str | None,
@@ -313,13 +311,6 @@ def _budget(
     quadrature: str | None,
     releases: int | None,
 ) -> work.Budget:
-    if per is not None:
-        raise ParameterError(
-            "--per was removed: it renewed the budget by the date of a release, not by the period of the data.",
-            allowed="promises about periods of the data",
-            fix=f'promises "…, in any {per}" in a study with [data] time = "at", period = "{per}"; then '
-            "barrow release --period last",
-        )
     study = work.read_study(study_file)
     promised = bool(study.promises) and alpha is None and epsilon is None
     if not promised and ((alpha is None) == (epsilon is None) or (epsilon is None) != (radius is None)):

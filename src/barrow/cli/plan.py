@@ -22,7 +22,6 @@ from barrow.cli.study_options import (
     verbose_option,
 )
 from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, output_options
-from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most
 from barrow.render import report as pages
 
@@ -35,7 +34,6 @@ from barrow.render import report as pages
     "--periods", type=Whole(1, 10_000), help="Plan one release for each of this many periods, e.g. 12 months."
 )
 @click.option("--releases", type=Whole(1, 10_000), default=1, help="Plan this many releases under the same promises.")
-@click.option("--times", hidden=True)
 @verbose_option
 @page_options
 @output_options
@@ -48,7 +46,6 @@ def plan(
     by: tuple[str, ...],
     periods: int | None,
     releases: int,
-    times: str | None,
     verbose: bool,
     html: str | None,
     opened: bool,
@@ -66,12 +63,6 @@ def plan(
       barrow plan --space 'line(low=0, high=100, step=1, unit="years")' \\
         --users 1083 --promise "all, 5 years, 0.5" --question mean
     """  # noqa: D301  (click reads the backspace)
-    if times is not None:
-        raise ParameterError(
-            "The option --times was removed.",
-            allowed="--periods N: one release for each of N periods; --releases N: N releases under the same promises",
-            fix=f"--periods {times}, or --releases {times}",
-        )
     with work.bars(output.progress):
         study, questions, _ = study_and_questions(words, file, flags)
     study = _with_periods(study, periods)

@@ -106,6 +106,17 @@ PUBLICATION = {
 """The fields of a study's publication, with the flags that say them."""
 
 
+_ALIKE = (
+    "users", "dataset", "model", "aggregators", "dishonest", "alpha", "delta", "missing", "periods", "ledger",
+)  # fmt: skip
+"""Flags that say what a study file says under the same name."""
+_COLUMNS = (
+    "source", "sql", "user", "weight", "outside", "version", "acknowledge_sql", "encoding", "timeout", "time", "zone",
+    "per_person",
+)  # fmt: skip
+"""The same of its ``[data]``."""
+
+
 def _with(options: list[Any]) -> Callable[[Command], Command]:
     def add(command: Command) -> Command:
         for option in reversed(options):
@@ -234,22 +245,13 @@ def with_numbers(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) -> work.Study:
     flags = with_numbers(given)
-    for name in ("users", "dataset", "model", "aggregators", "dishonest", "alpha", "delta", "missing"):
-        if flags.get(name) is not None:
-            spec[name] = flags[name]
-    if flags.get("delta") is not None or flags.get("alpha") is not None:
-        old = {key: value for key, value in spec.get("privacy", {}).items() if key not in ("alpha", "delta")}
-        spec["privacy"] = old
-    if flags.get("periods") is not None:
-        spec["periods"] = flags["periods"]
-    if flags.get("groups"):
-        spec["group"] = [_group(text) for text in flags["groups"]]
     folder = None if file is None else Path(file).parent
     for name in ("source", "ledger"):  # what is typed is seen from here, what the file says from its folder
         if flags.get(name) is not None and folder is not None:
             flags[name] = work.from_study(str(flags[name]), folder)
-    if flags.get("ledger") is not None:
-        spec["ledger"] = flags["ledger"]
+    spec |= {name: flags[name] for name in _ALIKE if flags.get(name) is not None}
+    if flags.get("groups"):
+        spec["group"] = [_group(text) for text in flags["groups"]]
     told = {field: flags[flag] for field, flag in PUBLICATION.items() if flags.get(flag)}
     if told:
         spec["publication"] = {**spec.get("publication", {}), **told}
@@ -257,7 +259,6 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
     if flags.get("space") is not None:
         spec["space"] = work.with_tables(_space_spec(flags["space"]))
     if flags.get("questions"):
-        spec.pop("query", None)
         spec["question"] = [work.to_question(text).to_spec() for text in flags["questions"]]
     if flags.get("fraction") is not None:
         spec["question"] = [{**question, "fraction": flags["fraction"]} for question in spec.get("question", [])]
@@ -265,7 +266,6 @@ def _study_of(spec: dict[str, Any], file: str | None, given: Mapping[str, Any]) 
         spec["promise"] = [work.promise_table(work.Promise.parse(text)) for text in flags["promises"]]
         if flags.get("alpha") is None:
             spec.pop("alpha", None)
-            spec.get("privacy", {}).pop("alpha", None)
     elif flags.get("alpha") is not None:
         spec.pop("promise", None)
     if "space" not in spec:
@@ -285,10 +285,7 @@ def _data(spec: dict[str, Any], flags: Mapping[str, Any]) -> None:
         over_study = flags.get("source") is None and _RECORDS.search(flags["sql"]) is not None
         dropped = ("sql",) if over_study else ("source", "sql")
         data = {key: value for key, value in data.items() if key not in dropped}
-    names = ("source", "sql", "user", "weight", "outside", "version", "acknowledge_sql", "encoding", "timeout")
-    for name in (*names, "time", "zone", "per_person"):
-        if flags.get(name) is not None:
-            data[name] = flags[name]
+    data |= {name: flags[name] for name in _COLUMNS if flags.get(name) is not None}
     if flags.get("unit") is not None:
         data["period"] = flags["unit"]
     if flags.get("items"):
