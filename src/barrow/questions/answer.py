@@ -211,8 +211,8 @@ def share_row(share: float, width: float) -> TableRow:
 
 
 def placed(space: Space, points: Floats | None, i: int) -> dict[str, float]:
-    """The coordinates of the i-th of some points, by the names of the space's axes."""
-    if points is None:
+    """The coordinates of the i-th of some points, by the names of the space's axes; nothing for what is no place."""
+    if points is None or i >= len(points):
         return {}
     return dict(zip(space.geometry.axes, np.atleast_1d(points[i]).tolist(), strict=False))
 

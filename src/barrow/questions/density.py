@@ -20,7 +20,7 @@ from barrow.planning.simulate import reference_distribution
 from barrow.planning.terms import Terms
 from barrow.queries import Query, density
 from barrow.queries.holders import with_no_records
-from barrow.questions.answer import Rows, Sample, Tables, placed
+from barrow.questions.answer import Rows, Sample, Tables
 from barrow.questions.cache import cached_query
 from barrow.questions.channels import LocalChannel
 from barrow.questions.estimates import ErrorEstimate, estimate
@@ -173,24 +173,11 @@ class DensityAnswer(LinearAnswer):
 
     def rows_of(self, values: Iterable[float], widths: Iterable[float]) -> Rows:
         """A row for each centre with the decoded share."""
-        rows: Rows = []
-        places, space = self.query.places, self.terms.space.records_space
         noisy = np.asarray(values, dtype=np.float64)
         # Weights of all centres sum to 1 at every item, so that the true values are a histogram of the centres.
-        shares = nearest_in_simplex(noisy)
-        outputs = zip(self.query.outputs, noisy.tolist(), widths, shares.tolist(), strict=True)
-        for i, (name, value, width, share) in enumerate(outputs):
-            rows.append(
-                {
-                    "output": name,
-                    **({} if places is None or i >= len(places) else placed(space, places, i)),
-                    "value": float(value),
-                    "half_width_95": float(width),
-                    "unit": self.query.unit,
-                    "share": round(float(share), 12),
-                }
-            )
-        return rows
+        shares = nearest_in_simplex(noisy).tolist()
+        rows = super().rows_of(noisy, widths)
+        return [{**row, "share": round(share, 12)} for row, share in zip(rows, shares, strict=True)]
 
     def tables(self, sample: Sample) -> Tables:
         """A row for each centre; the share of people without records in a table of its own."""

@@ -14,7 +14,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import HistogramNoise
 from barrow.mechanisms.cumulative import Cumulative, cumulative_of
 from barrow.numerics import Exact, exact, exact_text
-from barrow.questions.answer import Rows, TableRow
+from barrow.questions.answer import Rows, TableRow, share_row
 from barrow.spaces import Space
 from barrow.spaces.space import Floats
 
@@ -34,6 +34,15 @@ def quantile_shares(of: Exact | Sequence[Exact], name: str = "of") -> tuple[Frac
             f"{name} is {of!r}.", allowed="shares strictly between 0 and 1", fix=f'{name} = "0.5", the median'
         )
     return results
+
+
+def quantile_names(shares: tuple[Fraction, ...]) -> str:
+    """Which quantiles, in words.
+
+    >>> quantile_names((Fraction(1, 2),)), quantile_names((Fraction(1, 4), Fraction(3, 4)))
+    ('the median', 'the quantiles 0.25, 0.75')
+    """
+    return "the median" if shares == (Fraction(1, 2),) else f"the quantiles {', '.join(map(exact_text, shares))}"
 
 
 def check_line(space: Space) -> None:
@@ -84,8 +93,7 @@ class QuantileReader:
     @property
     def what(self) -> str:
         """What is read off, in words."""
-        median = self.shares == (Fraction(1, 2),)
-        return "the median" if median else f"the quantiles {', '.join(self.names)}"
+        return quantile_names(self.shares)
 
     def half_width(self, built: HistogramNoise, part: float = 1.0) -> float:
         """Half the width of the widest interval if everybody's items were spread uniformly over a part of the line."""
@@ -135,9 +143,7 @@ class QuantileReader:
 
     def people(self, raw: Floats) -> Rows:
         """The share of people with records, where the others have an item of their own."""
-        share, width = self.cumulative.holders(raw, _LEVEL)
-        low, value, high = (min(max(x, 0.0), 1.0) for x in (share - width, share, share + width))
-        return [{"output": "share of people with records", "value": value, "low_95": low, "high_95": high}]
+        return [share_row(*self.cumulative.holders(raw, _LEVEL))]
 
 
 def quantile_reader(space: Space, built: object, shares: tuple[Fraction, ...]) -> QuantileReader | None:

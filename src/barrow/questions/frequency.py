@@ -24,7 +24,7 @@ from barrow.planning.references import most_error
 from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model
-from barrow.questions.answer import Answer, Sample, Tables, labelled, largest_shares, number
+from barrow.questions.answer import Answer, Rows, Sample, Tables, labelled, largest_shares, number
 from barrow.questions.collecting import Collected, ReportSums, collected, counted_of, for_people
 from barrow.questions.item_words import how_many, items_counted, reports_sentence
 from barrow.questions.items import (
@@ -42,6 +42,7 @@ from barrow.questions.question import Traits
 from barrow.questions.releasing import error_after, on_map, simulated, summary
 from barrow.questions.statement import AnswerFacts, FrequencyFacts, Json, Statement, needed
 from barrow.randomisers import suited
+from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.space import Floats
 
@@ -166,23 +167,10 @@ class FrequencyAnswer(ItemsAnswer):
         )
 
     def tables(self, sample: Sample) -> Tables:
-        """One row for each item: the decoded share, the unbiased one, which may be negative, its ends; and the reports.
-
-        Variances are those of the reports themselves, which are no smaller than the estimate's, and laws are normal.
-        """
-        unbiased, spread = self.estimator.estimate(sample.values), self.estimator.deviations(sample.values)
-        normal = mechanisms.NoiseDistribution(None, 1)
-        ends = standing_out(unbiased, lambda miss: normal.quantile(miss) * spread, 0.05)
-        columns = {
-            "share": self.estimator.decode(sample.values),
-            "unbiased": unbiased,
-            "low_95": ends.low,
-            "high_95": ends.high,
-        }
-        return {
-            "values": labelled(self.terms.space, {name: column.tolist() for name, column in columns.items()}),
-            "reports": super().tables(sample)["values"],
-        }
+        """The decoded and the unbiased shares, and the reports, whose variances are no smaller than the estimate's."""
+        of, shares = self.estimator, self.estimator.decode(sample.values)
+        rows = estimated_rows(self.terms.space, shares, of.estimate(sample.values), of.deviations(sample.values))
+        return {"values": rows, "reports": super().tables(sample)["values"]}
 
     def facts(self) -> AnswerFacts:
         """What the statement says about the values."""
@@ -202,6 +190,33 @@ class FrequencyAnswer(ItemsAnswer):
                 users=self.terms.users,
             ),
         )
+
+
+def estimated_rows(space: Space, shares: Floats, unbiased: Floats, deviations: Floats) -> Rows:
+    """A row for each item: its decoded share, the unbiased one, which may be negative, and the ends of it.
+
+    Args:
+        space: The space of the items.
+        shares: Decoded.
+        unbiased: As they were estimated.
+        deviations: Of the estimates, at most; their laws are normal.
+    """
+    normal = mechanisms.NoiseDistribution(None, 1)
+    ends = standing_out(unbiased, lambda miss: normal.quantile(miss) * deviations, 0.05)
+    columns = {"share": shares, "unbiased": unbiased, "low_95": ends.low, "high_95": ends.high}
+    return labelled(space, {name: column.tolist() for name, column in columns.items()})
+
+
+def hardly_better(answer: Answer, guess: float, most: float) -> list[Note]:
+    """A warning where a histogram would be hardly better than a guess, and how many people would make it better."""
+    result = useless(answer.error, guess, answer.error_unit, most)
+    return warnings_of(f"{text} {people_words(answer, most, guess)}" for text in result)
+
+
+def decoded_line(answer: Answer, most: float) -> str:
+    """The line of a plan about the error of a decoded histogram."""
+    off = about_words(answer.error, most, answer.error_unit)
+    return f"Error     the histogram is off by {off} (EMD after decoding, predicted)"
 
 
 @error_after.register(FrequencyAnswer)
@@ -290,22 +305,23 @@ def _(answer: FrequencyAnswer) -> list[Note]:
     """A warning where the estimate is worse than a guess, and how many people would make it better."""
     if answer.estimator.warning is not None:
         return warnings_of([answer.estimator.warning])
-    guess, most = answer.target.uniform_guess, answer.error_most
-    result = useless(answer.error, guess, answer.error_unit, most)
-    return warnings_of(f"{text} {people_words(answer, most, guess)}" for text in result)
+    return hardly_better(answer, answer.target.uniform_guess, answer.error_most)
 
 
 @answer_lines.register(FrequencyAnswer)
 def _(answer: FrequencyAnswer) -> list[str]:
     """The randomiser, the estimate, and its error before and after decoding."""
-    reports, unit = [line for line in answer.choice.lines() if line.startswith("Reports")], answer.error_unit
+    reports = [line for line in answer.choice.lines() if line.startswith("Reports")]
     estimate, *rest = (line for line in answer.estimator.lines() if not line.startswith("Warning"))
-    off = (
-        f"Error     the histogram is off by {about_words(answer.error, answer.error_most, unit)} (EMD after decoding, "
-        "predicted)"
-    )
     before = [line.replace("Error ", "      ", 1) for line in rest]
-    lines = [*sampling_lines(answer), *reports, estimate, off, *before, *bounded_lines(answer)]
+    lines = [
+        *sampling_lines(answer),
+        *reports,
+        estimate,
+        decoded_line(answer, answer.error_most),
+        *before,
+        *bounded_lines(answer),
+    ]
     if answer.terms.model is Model.SHUFFLE:
         lines.append(
             "Mixed     the reports of all people must be mixed, each report separately, before anybody sees them"

@@ -25,7 +25,7 @@ from barrow.planning.terms import Terms
 from barrow.queries.private_groups import GroupMeans, group_means
 from barrow.queries.ramps import MOST, line_ramps, ramp_ends
 from barrow.questions.answer import Rows, Sample, Tables
-from barrow.questions.distribution import check_line
+from barrow.questions.distribution import check_line, quantile_names
 from barrow.questions.fieller import LEVEL, Ratio
 from barrow.questions.grouped import GROUP, HiddenGroupsAnswer, check_hidden_terms, within_groups
 from barrow.questions.question import Question
@@ -124,14 +124,7 @@ class GroupedQuantilesAnswer(HiddenGroupsAnswer):
 
     @property
     def _asked(self) -> str:
-        return f"{self.reader_words} of records of people"
-
-    @property
-    def reader_words(self) -> str:
-        """Which quantiles, in words."""
-        if self.quantiles == (Fraction(1, 2),):
-            return "the median"
-        return f"the quantiles {', '.join(exact_text(q) for q in self.quantiles)}"
+        return f"{quantile_names(self.quantiles)} of records of people"
 
     @property
     def whole_range(self) -> float:

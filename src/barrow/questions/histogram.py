@@ -146,7 +146,7 @@ class Histogram(Question):
             return known
         target, own, baselines, result, cannot, best = self.compared(terms)
         if isinstance(best.mechanism, mechanisms.LocalSubsets):
-            return SubsetsAnswer(self, terms, best, target, own=tuple(own), baselines=tuple(baselines))
+            return SubsetsAnswer(self, terms, best, target, tuple(own), {}, own=tuple(own), baselines=tuple(baselines))
         if terms.space.geometry.within is not None:
             return self._within_groups(terms)
         if not isinstance(best.mechanism, mechanisms.HistogramNoise):

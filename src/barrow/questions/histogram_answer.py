@@ -74,19 +74,63 @@ def histogram_words(space: Space) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramAnswer(RankedAnswer):
+class DecodedAnswer(RankedAnswer):
     """What a histogram would be like: the mechanism that was chosen, its EMD error, the guarantee.
 
     Args:
         target: What was wanted.
         candidates: All mechanisms of EMD-DP that can answer, the most accurate first.
         cannot: Why each of the others cannot answer.
-        quantiles: The shares whose quantiles are read off the same noise.
     """
 
     target: HistogramTarget
     candidates: tuple[Candidate, ...]
     cannot: Mapping[str, str]
+
+    @property
+    def description(self) -> str:
+        """What is released, in plain words."""
+        return histogram_words(self.terms.space)
+
+    @property
+    def error(self) -> float:
+        """The predicted EMD between the released histogram and the raw records, in the space's units."""
+        return self.chosen.error
+
+    @cached_property
+    def error_most(self) -> float:
+        """The largest predicted error over several public references, "at most about"; no bound."""
+        return error_most(self.target, self.chosen)
+
+    @cached_property
+    def uniform_guess(self) -> float:
+        """What a guess without any data errs by."""
+        return self.target.uniform_guess
+
+    @cached_property
+    def why_others_lose(self) -> dict[str, str]:
+        """Why each of the other mechanisms loses."""
+        if self.chosen.user_level:
+            return reasons([self.chosen, *self.candidates])
+        return {name: why for name, why in reasons(self.candidates).items() if name != self.chosen.name}
+
+    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
+        """The candidates of EMD-DP that keep other terms."""
+        return histogram_candidates(replace(self.target, terms=terms))[0]
+
+    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
+        """Those of user-level DP at an epsilon."""
+        return released_user_level(self.target, epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramAnswer(DecodedAnswer):
+    """What a histogram by additive noise would be like.
+
+    Args:
+        quantiles: The shares whose quantiles are read off the same noise.
+    """
+
     quantiles: tuple[Fraction, ...] = field(default=(), kw_only=True)
 
     @property
@@ -109,17 +153,7 @@ class HistogramAnswer(RankedAnswer):
     def description(self) -> str:
         """What is released, in plain words."""
         read = "" if self.reading is None else f", and {self.reading.what} read off the same noise"
-        return histogram_words(self.terms.space) + read
-
-    @property
-    def error(self) -> float:
-        """The predicted EMD between the released histogram and the raw records, in the space's units."""
-        return self.chosen.error
-
-    @cached_property
-    def error_most(self) -> float:
-        """The largest predicted error over several public references, "at most about"; no bound."""
-        return error_most(self.target, self.chosen)
+        return super().description + read
 
     @property
     def decoded_error(self) -> float:
@@ -133,21 +167,9 @@ class HistogramAnswer(RankedAnswer):
         return float(self.target.reference @ snapping_means(space)) * space.diameter
 
     @cached_property
-    def uniform_guess(self) -> float:
-        """What a guess without any data errs by."""
-        return self.target.uniform_guess
-
-    @cached_property
     def reading(self) -> QuantileReader | None:
         """What reads quantiles off, where they are asked for."""
         return quantile_reader(self.terms.space, self.mechanism, self.quantiles) if self.quantiles else None
-
-    @cached_property
-    def why_others_lose(self) -> dict[str, str]:
-        """Why each of the other mechanisms loses."""
-        if self.chosen.user_level:
-            return reasons([self.chosen, *self.candidates])
-        return {name: why for name, why in reasons(self.candidates).items() if name != self.chosen.name}
 
     @cached_property
     def helped(self) -> tuple[int | None, float]:
@@ -159,11 +181,7 @@ class HistogramAnswer(RankedAnswer):
         target = replace(self.target, terms=terms)
         if terms.space.items > _MANY and self.own[0].name == "edges" and target.noise in ("auto", "laplace"):
             return [edges_by_stand_in(target)]
-        return histogram_candidates(target)[0]
-
-    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
-        """Those of user-level DP at an epsilon."""
-        return released_user_level(self.target, epsilon)
+        return super().by_emd(terms)
 
     def statistics(self, counts: Counts | ItemSums) -> Center:
         """The exact mean over people of what noise is added to, from an engine's integers (private)."""
@@ -434,8 +452,8 @@ def _(answer: HistogramAnswer) -> Iterable[str]:
     return answer_words(answer)
 
 
-@other_lines.register(HistogramAnswer)
-def _(answer: HistogramAnswer) -> list[str]:
+@other_lines.register(DecodedAnswer)
+def _(answer: DecodedAnswer) -> list[str]:
     """The mechanisms that lose, and those that were not tried; a comparison says why."""
     lost = [f"{name} ({why})" for name, why in answer.why_others_lose.items()]
     lines = [*against(answer), *([f"Others    {', '.join(lost)}"] if lost else [])]

@@ -311,7 +311,7 @@ class LinearAnswer(RankedAnswer):
         return [
             {
                 "output": name,
-                **placed(self.terms.space, self.query.places, i),
+                **placed(self.terms.space.records_space, self.query.places, i),
                 "value": float(value),
                 "half_width_95": float(width),
                 "unit": self.query.unit,

@@ -4,32 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from barrow import mechanisms
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
-from barrow.mechanisms.item_intervals import standing_out
 from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
 from barrow.noise.source import SeededSource
 from barrow.numerics.exact import PERCENT, near
 from barrow.planning import after
-from barrow.planning.candidates import Candidate, reasons, useless
-from barrow.planning.histograms import HistogramTarget, error_most, histogram_candidates
-from barrow.planning.notes import Note, warnings_of
-from barrow.planning.terms import Terms
-from barrow.planning.user_level import released_user_level
-from barrow.questions.answer import Sample, Statistics, Tables, labelled, number, value_words
+from barrow.planning.notes import Note
+from barrow.questions.answer import Sample, Statistics, Tables, number, value_words
 from barrow.questions.channels import LocalChannel
 from barrow.questions.collecting import Collected, Integers, ReportSums, collected, for_people
-from barrow.questions.comparing import RankedAnswer, against
 from barrow.questions.estimates import ErrorEstimate, estimate
-from barrow.questions.noise_words import about_words, people_words
-from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
+from barrow.questions.frequency import decoded_line, estimated_rows, hardly_better
+from barrow.questions.histogram_answer import DecodedAnswer
+from barrow.questions.plan_text import answer_lines, details, own_notes
 from barrow.questions.releasing import parameters, simulated, summary
 from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, NoiseFacts
 from barrow.spaces.space import Floats, Ids
@@ -97,48 +89,14 @@ class SetsChannel(LocalChannel):
 
 
 @dataclass(frozen=True, eq=False)
-class SubsetsAnswer(RankedAnswer):
-    """What a histogram of reported sets would be like.
-
-    Args:
-        target: What was wanted.
-    """
-
-    target: HistogramTarget
+class SubsetsAnswer(DecodedAnswer):
+    """What a histogram of reported sets would be like."""
 
     @property
     def mechanism(self) -> LocalSubsets:
         """How each person's set is drawn."""
         mechanism: LocalSubsets = self.chosen.mechanism
         return mechanism
-
-    @property
-    def description(self) -> str:
-        """What is released, in plain words."""
-        return f"the histogram of people's items over {self.terms.space.records_space.items:,} items"
-
-    @property
-    def error(self) -> float:
-        """The predicted EMD between the histogram and the true one, in the space's units."""
-        return self.chosen.error
-
-    @cached_property
-    def error_most(self) -> float:
-        """The largest predicted error over several public references, "at most about"."""
-        return error_most(self.target, self.chosen)
-
-    @cached_property
-    def uniform_guess(self) -> float:
-        """What a guess without any data errs by."""
-        return self.target.uniform_guess
-
-    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
-        """The candidates of EMD-DP that keep other terms."""
-        return histogram_candidates(replace(self.target, terms=terms))[0]
-
-    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
-        """Those of user-level DP at an epsilon."""
-        return released_user_level(self.target, epsilon)
 
     def statistics(self, counts: Counts | ItemSums) -> Statistics:
         """Refused: people report themselves."""
@@ -155,10 +113,7 @@ class SubsetsAnswer(RankedAnswer):
         """
         unbiased = np.asarray(sample.values, dtype=np.float64)
         shares = self.mechanism.decode(unbiased) if sample.shares is None else sample.shares
-        spread, normal = self.mechanism.deviations(shares), mechanisms.NoiseDistribution(None, 1)
-        ends = standing_out(unbiased, lambda miss: normal.quantile(miss) * spread, 0.05)
-        columns = {"share": shares, "unbiased": unbiased, "low_95": ends.low, "high_95": ends.high}
-        return {"values": labelled(self.terms.space, {name: column.tolist() for name, column in columns.items()})}
+        return {"values": estimated_rows(self.terms.space, shares, unbiased, self.mechanism.deviations(shares))}
 
     def facts(self) -> AnswerFacts:
         """What a statement says about the values."""
@@ -243,31 +198,17 @@ def _(answer: SubsetsAnswer) -> Json:
         "emd_most": answer.error_most,
         "emd_uniform_guess": answer.uniform_guess,
         "versus": None if answer.comparison is None else answer.comparison.to_json(),
-        "why_others_lose": reasons([chosen, *answer.own]),
+        "why_others_lose": answer.why_others_lose,
     }
 
 
 @own_notes.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer) -> list[Note]:
     """A warning where the histogram would be hardly better than a guess."""
-    most, guess = answer.error_most, answer.uniform_guess
-    result = useless(answer.error, guess, answer.error_unit, most)
-    return warnings_of(f"{text} {people_words(answer, most, guess)}" for text in result)
+    return hardly_better(answer, answer.uniform_guess, answer.error_most)
 
 
 @answer_lines.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer) -> list[str]:
     """The mechanism, and the error to expect."""
-    unit = answer.error_unit
-    return [
-        f"Chosen    {answer.chosen.name}: {answer.chosen.words}",
-        f"Error     the histogram is off by {about_words(answer.error, answer.error_most, unit)} (EMD after decoding, "
-        "predicted)",
-    ]
-
-
-@other_lines.register(SubsetsAnswer)
-def _(answer: SubsetsAnswer) -> list[str]:
-    """The other definition, and the mechanisms that lose."""
-    lost = [f"{name} ({why})" for name, why in reasons([answer.chosen, *answer.own]).items()]
-    return [*against(answer), *([f"Others    {', '.join(lost)}"] if lost else [])]
+    return [f"Chosen    {answer.chosen.name}: {answer.chosen.words}", decoded_line(answer, answer.error_most)]
