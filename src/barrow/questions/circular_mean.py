@@ -11,14 +11,16 @@ from msgspec import structs
 from barrow import heavy, mechanisms
 from barrow.numerics import float_up
 from barrow.numerics.exact import near
-from barrow.planning.notes import Note, warnings_of
+from barrow.planning.notes import Note
 from barrow.queries import Query
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import Holders
 from barrow.questions.answer import Rows, Sample, Tables, Values, share_row, value_words
 from barrow.questions.linear import LinearAnswer, unproved_constant
+from barrow.questions.noise_words import nearly_useless
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.read_off import READ_FROM_HISTOGRAM, ReadOff, ReadOffAnswer
+from barrow.questions.question import READ_FROM_HISTOGRAM
+from barrow.questions.read_off import ReadOff, ReadOffAnswer
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
@@ -180,9 +182,6 @@ def _(answer: CircularMeanAnswer) -> list[Note]:
     radius = answer.radius
     if radius < 0.5:
         return unproved_constant(answer)
-    text = (
-        f"The answer will be nearly useless: a mean direction shorter than {radius:.2g} is not determined, "
-        f"and none is longer than 1. About {math.ceil(4 * radius * answer.terms.users):,} people, or promises "
-        f"{near(4 * radius, digits=2)} times looser, would make it a quarter."
-    )
-    return [*unproved_constant(answer), *warnings_of([text])]
+    what = f"a mean direction shorter than {radius:.2g} is not determined, and none is longer than 1"
+    useless = nearly_useless(what, answer.terms.users, 4 * radius, "make it a quarter")
+    return [*unproved_constant(answer), *useless]

@@ -48,6 +48,10 @@ class RankedAnswer(Answer):
         """What is released beside the best of the other definition, EMD-DP or user-level DP."""
         return compare_definitions(self)
 
+    def ranked(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Candidates by the error that people are told, best first; as they are by default."""
+        return candidates
+
     @abstractmethod
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""

@@ -31,7 +31,7 @@ from barrow.questions.fieller import LEVEL, Ratio
 from barrow.questions.holders import RatioAnswer
 from barrow.questions.linear import Linear, unproved_constant, useless_values
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.question import Question
+from barrow.questions.question import Question, needs_curator
 from barrow.questions.releasing import error_after, summary
 from barrow.questions.statement import AnswerFacts, HiddenGroups
 from barrow.spaces import Space
@@ -51,11 +51,7 @@ def within_groups(space: Space) -> Space:
 def check_hidden_terms(question: Question, terms: Terms) -> None:
     """Refuse what is not planned within hidden groups."""
     if terms.model is not Model.CENTRAL:
-        raise ParameterError(
-            "Hidden groups need the central model, in which a curator holds the data.",
-            allowed="model 'central'",
-            fix="model='central'",
-        )
+        raise needs_curator("Hidden groups")
     if getattr(question, "definition", "auto") == "user_level":
         raise ParameterError(
             f"The question {question.label!r} is asked by hidden groups and by user-level DP.",
@@ -166,13 +162,9 @@ def hidden_facts(space: Space, error: float, share_half_width: float) -> HiddenG
 class GroupedAnswer(HiddenGroupsAnswer):
     """What means within hidden groups would be like."""
 
-    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
-        """The candidates of EMD-DP that keep other terms."""
-        return _at_equal_shares(self.pair, super().by_emd(terms))
-
-    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
-        """Those of user-level DP at an epsilon."""
-        return _at_equal_shares(self.pair, super().by_user_level(epsilon))
+    def ranked(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """By the half width of a mean at the end of the range if all groups are equally large."""
+        return _at_equal_shares(self.pair, candidates)
 
     def tables(self, sample: Sample) -> Tables:
         """A row for each value in each group with its interval, and the shares of the groups."""

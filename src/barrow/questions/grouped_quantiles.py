@@ -142,13 +142,9 @@ class GroupedQuantilesAnswer(HiddenGroupsAnswer):
         """What reads them off."""
         return RampReader(self.pair, self.ratio, self.quantiles)
 
-    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
-        """The candidates of EMD-DP that keep other terms, with the same ramps."""
-        return _by_width(self.pair, errors_within(self.query, terms), self.quantiles)
-
-    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
-        """Those of user-level DP at an epsilon."""
-        return _by_width(self.pair, super().by_user_level(epsilon), self.quantiles)
+    def ranked(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """By the width of the widest interval, with the same ramps."""
+        return _by_width(self.pair, candidates, self.quantiles)
 
     def tables(self, sample: Sample) -> Tables:
         """A row for each quantile in each group with its interval, and the shares of the groups."""

@@ -116,11 +116,11 @@ class DecodedAnswer(RankedAnswer):
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
-        return histogram_candidates(replace(self.target, terms=terms))[0]
+        return self.ranked(histogram_candidates(replace(self.target, terms=terms))[0])
 
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
-        return released_user_level(self.target, epsilon)
+        return self.ranked(released_user_level(self.target, epsilon))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,7 +180,7 @@ class HistogramAnswer(DecodedAnswer):
         """The candidates of EMD-DP that keep other terms; on large spaces along edges, by a coarser grid."""
         target = replace(self.target, terms=terms)
         if terms.space.items > _MANY and self.own[0].name == "edges" and target.noise in ("auto", "laplace"):
-            return [edges_by_stand_in(target)]
+            return self.ranked([edges_by_stand_in(target)])
         return super().by_emd(terms)
 
     def statistics(self, counts: Counts | ItemSums) -> Center:

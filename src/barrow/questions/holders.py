@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property, partial
 
 import numpy as np
@@ -111,13 +110,9 @@ class HoldersAnswer(RatioAnswer):
 
     pair: Holders
 
-    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
-        """The candidates of EMD-DP that keep other terms."""
-        return _of_means(self.pair, super().by_emd(terms))
-
-    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
-        """Those of user-level DP at an epsilon."""
-        return _of_means(self.pair, super().by_user_level(epsilon))
+    def ranked(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """By the half width of a mean."""
+        return _of_means(self.pair, candidates)
 
     @property
     def half_width_all(self) -> float:

@@ -43,7 +43,7 @@ from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.noise_words import noise_sentence, points, snapping_words, stated_noise, value_unit
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.prices import finer_words
-from barrow.questions.question import VALUES, Question, Traits
+from barrow.questions.question import VALUES, Question, Traits, needs_curator
 from barrow.questions.releasing import noisy_values, on_map, parameters, places_of, simulated, summary
 from barrow.questions.statement import AnswerFacts, Json, NoiseFacts, Statement, needed
 from barrow.questions.summed import SummedChannel
@@ -98,11 +98,7 @@ class Linear(Question):
     def _check(self, terms: Terms) -> None:
         """Refuse terms on which there is nothing to average, and reports where somebody must hold the data."""
         if self.curated is not None and terms.model is not Model.CENTRAL:
-            raise ParameterError(
-                f"{self.curated[0]} need the central model, in which a curator holds the data.",
-                allowed="model = 'central'",
-                fix=self.curated[1],
-            )
+            raise needs_curator(*self.curated)
         if terms.model is Model.SHUFFLE:
             raise ParameterError(
                 f"The question {self.kind!r} gains nothing from shuffling.",
@@ -286,11 +282,11 @@ class LinearAnswer(RankedAnswer):
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
-        return errors_within(self.query, terms)
+        return self.ranked(errors_within(self.query, terms))
 
     def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
         """Those of user-level DP at an epsilon."""
-        return user_level_of(self.query, self.terms)(epsilon)
+        return self.ranked(user_level_of(self.query, self.terms)(epsilon))
 
     def statistics(self, counts: Counts | ItemSums) -> Center:
         """The exact mean over people, from an engine's integers (private)."""

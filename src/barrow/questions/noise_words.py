@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from barrow.mechanisms.additive import CalibratedNoise, StatedNoise
 from barrow.numerics.exact import PERCENT, at_most, near
+from barrow.planning.notes import Note, warnings_of
 from barrow.questions.question import digits_of
 from barrow.questions.statement import AnswerFacts, ReadFrom, Statement, not_whole
 
@@ -102,6 +103,12 @@ def off_words(statement: Statement, predicted: float, most: float) -> str:
     low, high = (near(size, unit, digits=1) for size in own.between)
     ends = f", between {low} and {high}, depending on how records lie between nodes" if low != high else ""
     return f"{about} (predicted: {before}){ends}."
+
+
+def nearly_useless(what: str, users: int, times: float, would: str) -> list[Note]:
+    """A warning that an answer says hardly anything, and so many times more people or looser promises that help."""
+    people = f"About {math.ceil(users * times):,} people, or promises {near(times, digits=2)} times looser"
+    return warnings_of([f"The answer will be nearly useless: {what}. {people}, would {would}."])
 
 
 def people_words(plan: Answer, most: float, guess: float) -> str:

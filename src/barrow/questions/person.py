@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -16,13 +15,14 @@ from barrow.errors import DataError
 from barrow.noise import Center
 from barrow.numerics import Exact
 from barrow.numerics.exact import at_most
-from barrow.planning.notes import Note, warnings_of
+from barrow.planning.notes import Note
 from barrow.planning.terms import Terms
 from barrow.promises.periods import Window
 from barrow.queries import PersonQuery, Query, person
 from barrow.questions.answer import Sample
 from barrow.questions.cache import cached_query
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, value_lines
+from barrow.questions.noise_words import nearly_useless
 from barrow.questions.parted import mean_of_people
 from barrow.questions.plan_text import own_notes
 from barrow.questions.question import VALUES, Traits
@@ -159,11 +159,10 @@ def _(answer: PersonAnswer) -> list[Note]:
         return unproved_constant(answer)
     unit = "%" if shares else answer.query.unit
     times = 4.0 * answer.half_width / whole
-    people = math.ceil(answer.terms.users * times)
     steep = "; a wider ramp or border lowers it as well" if shares else ""
-    text = (
-        f"The answer will be nearly useless: ± {at_most(answer.half_width, unit)} is the expected error, and all "
-        f"possible answers lie within {at_most(whole, unit)} of each other. About {people:,} people, or promises "
-        f"{times:.2g} times looser, would make it a quarter of that{steep}."
+    what = (
+        f"± {at_most(answer.half_width, unit)} is the expected error, and all possible answers lie within "
+        f"{at_most(whole, unit)} of each other"
     )
-    return [*unproved_constant(answer), *warnings_of([text])]
+    useless = nearly_useless(what, answer.terms.users, times, f"make it a quarter of that{steep}")
+    return [*unproved_constant(answer), *useless]

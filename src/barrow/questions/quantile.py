@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -21,7 +20,7 @@ from barrow.numerics.exact import near
 from barrow.planning.after import OwnError
 from barrow.planning.candidates import Candidate, best_first, checked_definition, preferred
 from barrow.planning.histograms import noise_within
-from barrow.planning.notes import Note, warnings_of
+from barrow.planning.notes import Note
 from barrow.planning.terms import Terms
 from barrow.promises import Model
 from barrow.questions.answer import Sample, Tables, number
@@ -36,9 +35,9 @@ from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.grouped_quantiles import GroupedQuantilesAnswer, plan_group_quantiles
 from barrow.questions.histogram import Histogram
 from barrow.questions.histogram_answer import HistogramAnswer, noise_details, value_facts
-from barrow.questions.noise_words import noise_sentence, shares_counted
+from barrow.questions.noise_words import nearly_useless, noise_sentence, shares_counted
 from barrow.questions.plan_text import answer_lines, details, own_notes
-from barrow.questions.question import Question, Traits, host_of
+from barrow.questions.question import READ_FROM_HISTOGRAM, Question, Traits, host_of, needs_curator
 from barrow.questions.releasing import error_after, summary
 from barrow.questions.statement import AnswerFacts, Json, Statement, needed
 from barrow.questions.value_tables import quantile_words
@@ -100,11 +99,7 @@ class Quantile(Question):
             return plan_group_quantiles(self, terms, self.shares, self.noise)
         check_line(terms.space)
         if terms.model is not Model.CENTRAL:
-            raise ParameterError(
-                "Quantiles need the central model, in which a curator holds the data.",
-                allowed="model 'central'",
-                fix="histogram, which people can report themselves, and from which they can be read off",
-            )
+            raise needs_curator("Quantiles", READ_FROM_HISTOGRAM)
         plan = self.histogram.plan(terms)
         if not isinstance(plan, HistogramAnswer):
             raise ParameterError(
@@ -160,16 +155,9 @@ class QuantileAnswer(HistogramAnswer):
         result = cls(question, plan.terms, best, plan.target, tuple(own), plan.cannot, quantiles=question.shares)
         return replace(result, own=tuple(own), baselines=tuple(baselines))
 
-    def by_emd(self, terms: Terms) -> Sequence[Candidate]:
-        """The candidates of EMD-DP that keep other terms."""
-        return self._measured(super().by_emd(terms))
-
-    def by_user_level(self, epsilon: Fraction) -> Sequence[Candidate]:
-        """Those of user-level DP at an epsilon."""
-        return self._measured(super().by_user_level(epsilon))
-
-    def _measured(self, results: Sequence[Candidate]) -> list[Candidate]:
-        measured = _by_width(results, self.terms.space, self.question.shares)
+    def ranked(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
+        """By the width of the widest interval."""
+        measured = _by_width(candidates, self.terms.space, self.question.shares)
         if not measured:
             raise ParameterError("No mechanism can answer here.", allowed="Laplace or Gaussian noise", fix="")
         return measured
@@ -272,12 +260,8 @@ def _(answer: QuantileAnswer) -> list[Note]:
     if answer.error < whole / 4.0:
         return []
     times = max(8.0 * answer.share_half_width, 2.0)
-    text = (
-        f"The answer will be nearly useless: ± {near(answer.error, unit)} on a line of {near(whole, unit)}. About "
-        f"{math.ceil(answer.terms.users * times):,} people, or promises {near(times, digits=2)} times looser, would "
-        "help."
-    )
-    return warnings_of([text])
+    what = f"± {near(answer.error, unit)} on a line of {near(whole, unit)}"
+    return nearly_useless(what, answer.terms.users, times, "help")
 
 
 def _respaced(one: Candidate, plan: HistogramAnswer, shares: tuple[Fraction, ...]) -> Candidate:

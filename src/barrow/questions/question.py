@@ -185,6 +185,8 @@ class Question(ABC):
         return f"{type(self).__name__}({', '.join(options)})"
 
 
+READ_FROM_HISTOGRAM = "histogram, which people can report themselves, and from which they can be read off"
+"""What to ask of reports in place of what is read off values of a curator."""
 MOST_WORDS = {"title": 200, "description": 2000}
 """Letters of the words that a study and its questions have for readers."""
 
@@ -211,6 +213,13 @@ def central_only(question: Question) -> ParameterError:
         f"The question {question.kind!r} cannot be answered from reports that people randomise themselves.",
         allowed="a mean, a distance, a histogram, frequencies or items",
         fix="kind = 'histogram', or model = 'central' for data that somebody holds",
+    )
+
+
+def needs_curator(what: str, fix: str = "model='central'") -> ParameterError:
+    """That somebody must hold the data."""
+    return ParameterError(
+        f"{what} need the central model, in which a curator holds the data.", allowed="model = 'central'", fix=fix
     )
 
 

@@ -30,8 +30,6 @@ from barrow.questions.plan_text import other_lines
 from barrow.questions.question import VALUES, Traits
 from barrow.questions.statement import Statement
 
-READ_FROM_HISTOGRAM = "histogram, which people can report themselves, and from which they can be read off"
-
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ReadOff(Linear):

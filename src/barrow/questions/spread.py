@@ -11,13 +11,15 @@ from msgspec import structs
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import near
-from barrow.planning.notes import Note, warnings_of
+from barrow.planning.notes import Note
 from barrow.queries import Query, function
 from barrow.queries.holders import Holders
 from barrow.questions.answer import Rows, Sample, Tables, number, share_row, value_words
 from barrow.questions.linear import LinearAnswer, unproved_constant
+from barrow.questions.noise_words import nearly_useless
 from barrow.questions.plan_text import answer_lines, own_notes
-from barrow.questions.read_off import READ_FROM_HISTOGRAM, ReadOff, ReadOffAnswer
+from barrow.questions.question import READ_FROM_HISTOGRAM
+from barrow.questions.read_off import ReadOff, ReadOffAnswer
 from barrow.questions.releasing import summary
 from barrow.questions.statement import AnswerFacts
 from barrow.spaces import Space
@@ -166,9 +168,5 @@ def _(answer: SpreadAnswer) -> list[Note]:
     if answer.error < half / 4.0:
         return unproved_constant(answer)
     times = 16.0 * float(answer.noise.simultaneous_half_width)
-    text = (
-        f"The answer will be nearly useless: ± {near(answer.error, unit)} where no standard deviation is above "
-        f"{near(half, unit)}. About {math.ceil(times * answer.terms.users):,} people, or promises "
-        f"{near(times, digits=2)} times looser, would help."
-    )
-    return [*unproved_constant(answer), *warnings_of([text])]
+    what = f"± {near(answer.error, unit)} where no standard deviation is above {near(half, unit)}"
+    return [*unproved_constant(answer), *nearly_useless(what, answer.terms.users, times, "help")]
