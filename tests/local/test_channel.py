@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from barrow import planning
 from barrow.errors import DataError, ParameterError
 from barrow.local.client import LocalClient, Survey
 from barrow.planning.terms import Terms
@@ -127,7 +126,7 @@ def test_mechanisms_of_user_level_dp_are_named_with_promises():
 def test_a_choice_is_made_once_for_all_clients_of_a_process(tmp_path, monkeypatch):
     study = Study(Line(0, 20, step=1), alpha="3.5", users=77, model="local")
     first = LocalClient(study, "histogram", memory=tmp_path / "a.json")
-    monkeypatch.setattr(planning, "histogram_candidates", None)
+    monkeypatch.setattr("barrow.questions.histogram.histogram_candidates", None)
     second = LocalClient(study, "histogram", memory=tmp_path / "b.json")
     assert second.survey.digest == first.survey.digest
     assert len(second.report([3]).values) == len(first.report([3]).values)

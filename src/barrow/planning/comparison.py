@@ -206,7 +206,7 @@ class Comparison(Displayed):
                 if baseline.why != WORST
             ],
             "warnings": self.warnings(),
-            "caveats": [caveat.sentence for caveat in CAVEATS],
+            "caveats": list(CAVEATS),
         }
 
     def lines(self, *, verbose: bool = True) -> list[str]:

@@ -127,54 +127,16 @@ def _inputs(epsilon: Exact, delta: Exact, items: int, users_items: int) -> tuple
     return eps, int(items), int(users_items), math.log(users_items) - math.log(slack)
 
 
-@dataclass(frozen=True)
-class Caveat:
-    """A reason to prefer one definition to the other, in plain words.
-
-    Attributes:
-        title: In a few words.
-        sentence: In full.
-        source: Where the paper says so, or ``"practice"``.
-
-    >>> CAVEATS[0].title
-    'Large differences are the secret'
-    """
-
-    title: str
-    sentence: str
-    source: str
-
-
-CAVEATS: tuple[Caveat, ...] = (
-    Caveat(
-        "Large differences are the secret",
-        "EMD-DP protects small changes well and large ones less. Where people's data differ vastly and the difference "
-        "itself is the secret, as in medical records, ordinary user-level DP protects better.",
-        "Section 8",
-    ),
-    Caveat(
-        "The distance must be agreed on",
-        "The distance decides what is protected. Say in public what counts as near and as far, and ask those concerned "
-        "whether they agree, before you choose alpha.",
-        "Section 8",
-    ),
-    Caveat(
-        "The worst case is weaker",
-        "For alpha above epsilon, two people at distance 1 may be told apart more easily than under user-level DP at "
-        "epsilon: the loss there is up to alpha.",
-        "Section 1",
-    ),
-    Caveat(
-        "No distances, one item each",
-        "Where all items are equally far apart and everyone holds one item, every change has distance 1, and EMD-DP at "
-        "alpha is user-level DP at epsilon = alpha: there is nothing to gain.",
-        "practice",
-    ),
-    Caveat(
-        "Translation is loose",
-        "EMD-DP at alpha is user-level DP at alpha times the diameter; user-level DP at epsilon is EMD-DP at epsilon "
-        "over the least distance between two people's data. Both are loose: compare mechanisms by their errors.",
-        "Section 8",
-    ),
+CAVEATS = (
+    "EMD-DP protects small changes well and large ones less. Where people's data differ vastly and the difference "
+    "itself is the secret, as in medical records, ordinary user-level DP protects better.",
+    "The distance decides what is protected. Say in public what counts as near and as far, and ask those concerned "
+    "whether they agree, before you choose alpha.",
+    "For alpha above epsilon, two people at distance 1 may be told apart more easily than under user-level DP at "
+    "epsilon: the loss there is up to alpha.",
+    "Where all items are equally far apart and everyone holds one item, every change has distance 1, and EMD-DP at "
+    "alpha is user-level DP at epsilon = alpha: there is nothing to gain.",
+    "EMD-DP at alpha is user-level DP at alpha times the diameter; user-level DP at epsilon is EMD-DP at epsilon "
+    "over the least distance between two people's data. Both are loose: compare mechanisms by their errors.",
 )
-"""When EMD-DP is the wrong choice, or gains nothing."""
+"""When EMD-DP is the wrong choice, or gains nothing (Sections 1 and 8 of the paper, and practice)."""

@@ -37,11 +37,6 @@ class Region(Linear):
     members: Sequence[object] | None = None
     step: Exact | None = None
 
-    @property
-    def smoothed_over(self) -> object:
-        """The soft edge."""
-        return self.ramp
-
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
         return region_share(

@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from barrow.errors import BarrowError
+from barrow.errors import BarrowError, ParameterError
 from barrow.ledger.published import FILE as HEAD
 from barrow.ledger.state import Digests
 from barrow.questions.answer import Rows
@@ -18,6 +18,7 @@ from barrow.study.geoparquet import cells_content, cells_file
 from barrow.study.outputs import FLOWS, as_files, digest_of, read_tables
 from barrow.study.statement import space_of
 
+_LARGEST = 2**26
 WORDS = ("statement.json", "statement.txt")
 
 
@@ -33,6 +34,24 @@ def read_regular(path: Path, largest: int | None = None) -> bytes:
         if not stat.S_ISREG(result.st_mode) or (largest is not None and result.st_size > largest):
             raise OSError("not a file of a release")
         return file.read()
+
+
+def read_part(path: str | os.PathLike[str], name: str, what: str, *, allowed: str, fix: str) -> tuple[Path, bytes]:
+    """A file of at most 64 MiB, or the file ``name`` of a folder, and what it holds.
+
+    Args:
+        path: The file, or the folder.
+        name: What the file is called in a folder.
+        what: What it is, as in "There is no statement at".
+        allowed: What may be named.
+        fix: What to type.
+    """
+    place = Path(path)
+    file = place / name if place.is_dir() else place
+    try:
+        return file, read_regular(file, _LARGEST)
+    except OSError:
+        raise ParameterError(f"There is no {what} at {str(path)!r}.", allowed=allowed, fix=fix) from None
 
 
 class ReleaseFolder:

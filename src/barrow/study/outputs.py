@@ -57,11 +57,7 @@ class Stage:
     def open(self, room: int) -> None:
         """Make the folder and take ``room`` bytes of its disk; refused where the published one exists."""
         if os.path.lexists(self.out):
-            raise ParameterError(
-                f"The output folder {str(self.out)!r} exists.",
-                allowed="a new folder, so that no earlier release is overwritten",
-                fix=f"--out {self.out.name}-2",
-            )
+            raise folder_exists(self.out)
         try:
             _make(self.out.parent)
             self._sweep_rooms()
@@ -151,6 +147,15 @@ class Stage:
             handle, self._room = self._room, None
             with suppress(OSError):
                 os.close(handle)
+
+
+def folder_exists(place: Path) -> ParameterError:
+    """That results cannot go there."""
+    return ParameterError(
+        f"The output folder {str(place)!r} exists.",
+        allowed="a new folder, so that no earlier release is overwritten",
+        fix=f"--out {place.name}-2",
+    )
 
 
 def _lock(handle: int) -> None:

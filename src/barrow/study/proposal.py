@@ -12,12 +12,11 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Literal
 
 import msgspec
 
-from barrow.errors import BarrowError, ParameterError, clean, path_text
+from barrow.errors import ParameterError, clean, path_text
 from barrow.ledger import Approval, Ledger, ProposedRelease, SigningKey, release_digest
 from barrow.ledger.approvals import STAMP, end_of
 from barrow.ledger.opened import stamp, whoami
@@ -25,7 +24,7 @@ from barrow.ledger.state import ASKED
 from barrow.ledger.store import canonical
 from barrow.questions.statement import Json, Statement
 from barrow.study.about import About
-from barrow.study.folders import read_regular
+from barrow.study.folders import read_part
 from barrow.study.keys import parameters_of
 from barrow.study.parts import Series, with_parts
 from barrow.study.prose import statement_text
@@ -33,13 +32,12 @@ from barrow.study.release import CollectedReports, check_ledger, open_ledger, pa
 from barrow.study.restated import contradictions, paid_otherwise
 from barrow.study.statement import make_statement, parse_statement, write_statement
 from barrow.study.study import Study
+from barrow.study.verification import FORGED
 
 PROPOSAL_VERSION = 1
 FILE = "proposal.json"
 """What it is called in its folder."""
-_LARGEST = 2**26
 _MOST = 10_000
-_FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
 
 
 class _ProposedWire(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,17 +110,9 @@ class Proposal:
           allowed: the folder that barrow propose wrote, or its proposal.json
           fix:     barrow approve proposal
         """
-        place = Path(path_text(path, "The proposal"))
-        file = place / FILE if place.is_dir() else place
-        try:
-            content = read_regular(file, _LARGEST)
-        except OSError:
-            raise ParameterError(
-                f"There is no proposal at {str(path)!r}.",
-                allowed=f"the folder that barrow propose wrote, or its {FILE}",
-                fix="barrow approve proposal",
-            ) from None
-        return cls.parse(content)
+        wanted = f"the folder that barrow propose wrote, or its {FILE}"
+        text, fix = path_text(path, "The proposal"), "barrow approve proposal"
+        return cls.parse(read_part(text, FILE, "proposal", allowed=wanted, fix=fix)[1])
 
     @classmethod
     def parse(cls, content: bytes) -> Proposal:
@@ -136,7 +126,7 @@ class Proposal:
             statements = [parse_statement(msgspec.json.encode(one.statement)) for one in wire.releases]
             wrong = [s.name for one, s in zip(wire.releases, statements, strict=True) if not _is_about(s, one.asked)]
             wrong += [s.name for s in statements if contradictions(s) or s.dataset not in (None, wire.dataset)]
-        except _FORGED:
+        except FORGED:
             raise ParameterError(
                 "The file is not a proposal of this version of barrow, or was changed.",
                 allowed=f"{FILE} as barrow propose wrote it, version {PROPOSAL_VERSION}",

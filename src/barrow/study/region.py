@@ -22,9 +22,10 @@ from barrow.numerics import exact, exact_text, float_up
 from barrow.questions.answer import Rows
 from barrow.questions.statement import Statement, not_whole
 from barrow.spaces import Space
-from barrow.spaces.augmented import base_space, with_no_records
+from barrow.spaces.augmented import base_space
 from barrow.spaces.shapes import cell_corners
 from barrow.spaces.space import Floats
+from barrow.study.statement import another_space, space_released
 
 _LARGEST = 2**26
 _Place = Annotated[list[float], msgspec.Meta(min_length=2)]
@@ -79,17 +80,13 @@ def released_shares(statement: Statement, tables: Mapping[str, Rows], space: Spa
             allowed="a histogram whose statement says mechanism 'edges', 'tree', 'levels' or 'cells'",
             fix="mechanism = 'edges' in the question of another release",
         )
-    # As the study says it, or as the question was answered on it.
-    alike = (space, space.records_space, with_no_records(space))
-    space = next((one for one in alike if one.digest == told.space), space)
-    if told.space != space.digest:
-        raise _another()
+    space = space_released(space, told.space)
     shares = np.array([row["share"] for row in tables.get("unbiased", [])], dtype=np.float64)
     rows = [*tables["values"], *tables.get("no_records", [])]
     decoded = np.array([row["share"] for row in rows], dtype=np.float64)
     result = _released(statement, told, space, kind, noise == "Gaussian", shares)
     if len(decoded) != space.items or len(shares) != result.outputs:
-        raise _another()
+        raise another_space()
     return replace(result, decoded=decoded)
 
 
@@ -103,18 +100,10 @@ def _released(
         alpha = exact(str(statement.event.get("alpha")), "alpha")
         plan = edge_histogram(space, alpha, users=statement.people, spacing=query.get("spacing"), grid=grid)
         if exact_text(plan.scale) != told.scale or plan.query.to_spec() != query:
-            raise _another()
+            raise another_space()
         return ReleasedShares(space, kind, shares, *noisy, plan=plan)
     along = None if kind == "cells" else TreeShares.from_query(space, query)
     return ReleasedShares(space, kind, shares, *noisy, along=along)
-
-
-def _another() -> ParameterError:
-    return ParameterError(
-        "The space differs from the space of the release.",
-        allowed="the study of the release, unchanged",
-        fix="--study with the study file that the release was made from",
-    )
 
 
 def polygon_inside(space: Space, path: str | os.PathLike[str]) -> tuple[Mask, Mask]:

@@ -37,7 +37,7 @@ from barrow.study.data import Data
 from barrow.study.formats import format_files
 from barrow.study.geoparquet import cells_file
 from barrow.study.keys import AskedRelease, parameters_of, public_digest
-from barrow.study.outputs import Stage, digest_of, value_files
+from barrow.study.outputs import Stage, digest_of, folder_exists, value_files
 from barrow.study.parts import CellReader, PartsDraw, ReleaseParts, Series, totals_so_far, with_parts
 from barrow.study.prose import statement_text
 from barrow.study.rehearsal import Renderer, rehearse
@@ -289,7 +289,7 @@ def _prepared(
     """Everything that can be refused without reading a record, the quick things before the plan."""
     stages("validate")
     if study.data is None:
-        raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
+        raise _no_records()
     state = open_ledger(study, ledger)
     space = study.terms(question, reads=about.window).space
     check_ledger(state, study)
@@ -324,11 +324,15 @@ def _statistics(job: _Job) -> dict[str | None, Statistics]:
     return parts.statistics(job.reader.cells(job.engine, space))
 
 
+def _no_records() -> ParameterError:
+    return ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
+
+
 def _counted(job: _Job) -> Counts | ItemSums:
     """An engine's integers: sums over people, or counts by size, of all items or of those drawn from each person."""
     users, plan, space = job.plan.terms.users, job.plan, job.plan.terms.space
     if job.data is None or job.engine is None:
-        raise ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
+        raise _no_records()
     held = held_by_each(plan)
     if held.samples is not None:
         counts: Counts = job.data.sample(job.engine, space, users, held.samples)
@@ -503,11 +507,7 @@ def _check_place(study: Study, ledger: Ledger, out: str | os.PathLike[str] | Non
                 fix="rename it, or --out with another folder",
             )
     if place is not None and place.exists() and not (place / "statement.json").is_file():
-        raise ParameterError(
-            f"The output folder {str(place)!r} exists.",
-            allowed="a new folder, so that no earlier release is overwritten",
-            fix=f"--out {place.name}-2",
-        )
+        raise folder_exists(place)
 
 
 def _check_plan(plan: Answer) -> None:

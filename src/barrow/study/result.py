@@ -116,14 +116,9 @@ class Release(Plotted):
         Args:
             space: The study's space, where the release was read from a folder.
         """
-        place = space if space is not None else self.space
-        if place is None:
-            raise ParameterError(
-                "The release holds the digest of its space, not the space.", allowed="space=", fix="space=study.space"
-            )
         from barrow.study.region import released_shares  # decoders, which few releases are asked for
 
-        return released_shares(self.statement, self.tables, place)
+        return released_shares(self.statement, self.tables, self._on(space))
 
     def region(
         self, inside: Any, *, space: Space | None = None, confidence: float = 0.95, looked: bool = False
@@ -163,6 +158,17 @@ class Release(Plotted):
     def space(self) -> Space | None:
         """The space, where the release was made just now or its statement holds what makes it."""
         return self.plan.terms.space if self.plan is not None else space_of(self.statement)
+
+    def _on(self, space: Space | None) -> Space:
+        """``space``, or its own where that is known."""
+        result = self.space if space is None else space
+        if result is None:
+            raise ParameterError(
+                "The release holds the digest of its space, not the space.",
+                allowed="the study of the release",
+                fix="--study study.toml, in Python space=study.space",
+            )
+        return result
 
     @property
     def report(self) -> Path:

@@ -34,7 +34,7 @@ from barrow.questions.statement import (
 )
 from barrow.registry import PluginError
 from barrow.spaces import Space, space_from_spec
-from barrow.spaces.augmented import has_outside
+from barrow.spaces.augmented import has_outside, with_no_records
 from barrow.study.claim import claim_of
 from barrow.study.study import Study
 
@@ -145,6 +145,23 @@ def space_of(statement: Statement) -> Space | None:
     except BarrowError:
         return None
     return space if space.digest == statement.space_digest else None
+
+
+def space_released(space: Space, digest: str) -> Space:
+    """The space of a study as it says it, or as a question was answered on it, by its digest."""
+    for one in (space, space.records_space, with_no_records(space)):
+        if one.digest == digest:
+            return one
+    raise another_space()
+
+
+def another_space() -> ParameterError:
+    """That a space is not the one of a release."""
+    return ParameterError(
+        "The space differs from the space of the release.",
+        allowed="the study of the release, unchanged",
+        fix="--study with the study file that the release was made from",
+    )
 
 
 def approved_by(ledger: Ledger, seq: int) -> list[ReleaseApproval]:

@@ -20,9 +20,10 @@ from barrow.noise import RandomSource, system_source
 from barrow.numerics import whole
 from barrow.numerics.exact import at_most, near
 from barrow.spaces import Space
-from barrow.spaces.augmented import base_space, with_no_records
+from barrow.spaces.augmented import base_space
 from barrow.spaces.inverse import Column, records_of
 from barrow.spaces.records import DAY, Moments
+from barrow.study.statement import space_released
 from barrow.transport.measure import measure_of
 
 if TYPE_CHECKING:
@@ -139,20 +140,8 @@ def sample_records(
 
 def _shares(release: Release, space: Space | None) -> tuple[Space, Floats]:
     """The space of records, and the share of each of its items."""
-    place = space if space is not None else release.space
-    if place is None:
-        raise ParameterError(
-            "The release holds the digest of its space, not the space.",
-            allowed="the study of the release",
-            fix="--study study.toml, in Python space=study.space",
-        )
-    alike = (place, place.records_space, with_no_records(place))
-    if release.statement.space_digest not in {one.digest for one in alike}:
-        raise ParameterError(
-            "The space differs from the space of the release.",
-            allowed="the study of the release, unchanged",
-            fix="--study with the study file that the release was made from",
-        )
+    place = release._on(space)
+    space_released(place, release.statement.space_digest)
     place, table = place.records_space, release.tables["values"]
     shares = np.array([row.get("share", np.nan) for row in table], dtype=np.float64)
     if len(shares) != place.items or not (np.isfinite(shares).all() and (shares >= 0.0).all() and shares.sum() > 0.0):

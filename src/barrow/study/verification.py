@@ -25,7 +25,7 @@ from barrow.ledger import (
 from barrow.ledger.published import FILE as HEAD
 from barrow.questions.statement import Statement
 from barrow.registry import PluginError
-from barrow.study.folders import ReleaseFolder, read_regular
+from barrow.study.folders import ReleaseFolder, read_part
 from barrow.study.prose import kind_of, statement_text
 from barrow.study.restated import contradictions, owner_only, paid_otherwise
 from barrow.study.statement import (
@@ -38,8 +38,7 @@ from barrow.study.statement import (
     write_statement,
 )
 
-_LARGEST = 2**26
-_FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
+FORGED = (BarrowError, KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError)
 """What a forged statement may make the parsers raise."""
 
 
@@ -66,16 +65,9 @@ def read_statement(path: str | os.PathLike[str]) -> Statement:
       allowed: statement.json, or a folder that holds it
       fix:     give the folder that barrow release wrote
     """
-    place = Path(path_text(path, "The folder of the release"))
-    file = place / "statement.json" if place.is_dir() else place
-    try:
-        content = read_regular(file, _LARGEST)
-    except OSError:
-        raise ParameterError(
-            f"There is no statement at {str(path)!r}.",
-            allowed="statement.json, or a folder that holds it",
-            fix="give the folder that barrow release wrote",
-        ) from None
+    text, wanted = path_text(path, "The folder of the release"), "statement.json, or a folder that holds it"
+    fix = "give the folder that barrow release wrote"
+    file, content = read_part(text, "statement.json", "statement", allowed=wanted, fix=fix)
     return parse_statement(content, f"The file {str(file)!r}")
 
 
@@ -136,7 +128,7 @@ def _refuse_plugins(statement: Statement) -> None:
         space_of(statement)
     except PluginError:
         raise
-    except _FORGED:  # which the checks say
+    except FORGED:  # which the checks say
         return
 
 
@@ -173,7 +165,7 @@ def _words(folder: ReleaseFolder, statement: Statement, *, by_ledger: bool) -> t
         return False, f"has the words of version {statement.statement}, which only the ledger confirms: type --ledger"
     try:
         same = folder.files["statement.txt"].decode() == statement_text(statement) + "\n"
-    except _FORGED:
+    except FORGED:
         same = False
     return same, "says what statement.json says" if same else "differs from statement.json"
 
@@ -182,7 +174,7 @@ def _numbers(statement: Statement, *, by_ledger: bool) -> tuple[bool, str]:
     """The guarantee follows from the event, and what is promised from the guarantee, the parameters and the space."""
     try:
         wrong = contradictions(statement, recorded=by_ledger)
-    except _FORGED:
+    except FORGED:
         wrong = ["some of them"]
     return not wrong, f"do not follow: {', '.join(wrong)}" if wrong else "follow from the mechanism and its parameters"
 
@@ -232,7 +224,7 @@ def _recorded(
     try:
         later = statement.statement == STATEMENT_VERSION  # earlier payments named less
         other = later and bool(paid_otherwise(statement, paid.data))
-    except _FORGED:
+    except FORGED:
         other = True
     if other or any(paid.data[name] != getattr(statement, name) for name in ("parameters", "guarantee", "event")):
         return False, "was charged for another release than the statement describes"
@@ -271,7 +263,7 @@ def _published(folder: ReleaseFolder, ledger: Ledger | None, wanted: str | None)
 def _unconfirmed(statement: Statement, published: Sequence[Check]) -> Check:
     try:
         open_to_doubt = owner_only(statement)
-    except _FORGED:
+    except FORGED:
         open_to_doubt = list(statement.__struct_fields__)
     named = None if statement.ledger is None else statement.ledger.ledger
     where = "" if named is None else f" The statement names {named!r}, which was not opened."
