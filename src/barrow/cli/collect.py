@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from barrow.cli.collect_keys import KEYS, invite, keys, write_invitations
-from barrow.cli.collect_sums import HOST, OPERATOR, RATE, aggregate
+from barrow.cli.collect_sums import aggregate, serving_options
 from barrow.cli.files import make_folder, refuse_existing
 from barrow.cli.local import _lines, _show
 from barrow.cli.numbers import Whole
@@ -142,7 +142,7 @@ def card(card_file: str, explained: bool, output: Printer) -> None:
     Example:
       barrow collect card card-0123456789abcdef.json --explain
     """  # noqa: D301  (click reads the backspace)
-    result = _card(card_file)
+    result = read_card(Path(card_file))
     result.check_time()
     told = {"card": result.digest, "survey": planned_card(result).digest, "model": result.model,
             "people": result.people,
@@ -200,10 +200,7 @@ def answer(
 @click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
 @click.option("--port", type=Whole(0, 65535), default=8700, show_default=True)
 @click.option("--demo", is_flag=True, help="Also serve a page (at /#invitation=CODE) with a form and the results.")
-@HOST
-@RATE
-@OPERATOR
-@KEYS
+@serving_options
 def serve(
     card_file: str, store: str, port: int, demo: bool, host: str, rate: int, operator: str | None, keys: str
 ) -> None:
@@ -217,7 +214,7 @@ def serve(
     """  # noqa: D301  (click reads the backspace)
     from barrow.collect.web import run
 
-    result = _card(card_file)
+    result = read_card(Path(card_file))
     result.check_time()
     if demo and (result.shuffled or result.summed or not result.everywhere or result.counted != "tokens"):
         raise ParameterError(
@@ -246,10 +243,7 @@ def serve(
     help="Mix all messages into this new file, delete them here and close the card.",
 )
 @click.option("--port", type=Whole(0, 65535), default=8701, show_default=True)
-@HOST
-@RATE
-@OPERATOR
-@KEYS
+@serving_options
 @output_options
 def shuffle(
     card_file: str, store: str, out: str | None, port: int, host: str, rate: int, operator: str | None, keys: str,
@@ -266,7 +260,7 @@ def shuffle(
     """  # noqa: D301  (click reads the backspace)
     from barrow.collect.web import run
 
-    result = _card(card_file)
+    result = read_card(Path(card_file))
     pool = open_pool(store, result)
     service = Shuffler(result, pool, rate=rate, operator=None if operator is None else operator_secret(operator))
     if out is None:
@@ -325,7 +319,7 @@ def analyse(
       barrow collect analyse card.json --shares leader-sum.json \\
         --shares helper-sum.json --ledger moods.ledger --out march
     """  # noqa: D301  (click reads the backspace)
-    result = _card(card_file)
+    result = read_card(Path(card_file))
     given = (batch is not None, store is not None, bool(shares))
     if given != (result.shuffled, not (result.shuffled or result.summed), result.summed):
         wanted = (
@@ -369,7 +363,3 @@ def analyse(
     release = release_of(result, reports, ledger=state, out=out)
     written = f"\nWritten to {release.folder}."
     output.tell(msgspec.to_builtins(release.statement), str(release.folder), str(release), written)
-
-
-def _card(path: str) -> Any:
-    return read_card(Path(path))

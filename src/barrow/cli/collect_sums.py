@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -24,6 +24,7 @@ from barrow.collect.sum_service import HELPER_GRACE, HelperService, LeaderServic
 from barrow.collect.sum_task import SumTask, read_verify_key, role_index, role_name, sum_task
 from barrow.errors import ParameterError
 
+Command = TypeVar("Command", bound=Callable[..., Any])
 HOST = click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 RATE = click.option(
     "--rate",
@@ -35,6 +36,11 @@ RATE = click.option(
 OPERATOR = click.option(
     "--operator", type=click.Path(), metavar="FILE", help="The operator's secret, made if new: opens /status, /metrics."
 )
+
+
+def serving_options(command: Command) -> Command:
+    """Where a service listens, how much it takes, who may look at it, and its keys."""
+    return HOST(RATE(OPERATOR(KEYS(command))))
 
 
 class _Party:
@@ -71,10 +77,7 @@ class _Party:
 @click.option("--serve", is_flag=True, help="Run as a service: the leader takes reports, helpers answer the leader.")
 @click.option("--helper", "helpers", multiple=True, metavar="URL", help="Where each helper serves, in order (leader).")
 @click.option("--port", type=Whole(0, 65535), help="8702 for the leader, 8703 for the helper, and so on.")
-@HOST
-@RATE
-@OPERATOR
-@KEYS
+@serving_options
 @output_options
 def aggregate(
     card_file: str, shares: tuple[str, ...], role: str, store: str | None, folder: str | None, close: bool,

@@ -163,15 +163,15 @@ def _outdone(name: str, candidates: Sequence[Candidate], target: HistogramTarget
 
 def _contest(candidates: list[Candidate], target: HistogramTarget) -> list[Candidate]:
     """A few draws tell who may win; those are simulated again with as many as a prediction needs."""
+    if target.terms.space.items > _FEW_ITEMS:
+        return candidates
     best = min(candidate.error for candidate in candidates)
     return [
-        _refined(candidate, target) if candidate.error <= _CLOSE * best and candidate.name != "paper" else candidate
+        _simulated(candidate, target, None)
+        if candidate.error <= _CLOSE * best and candidate.name != "paper"
+        else candidate
         for candidate in candidates
     ]
-
-
-def _refined(candidate: Candidate, target: HistogramTarget) -> Candidate:
-    return _simulated(candidate, target, None) if target.terms.space.items <= _FEW_ITEMS else candidate
 
 
 def _settled(best: Candidate, target: HistogramTarget) -> Candidate:

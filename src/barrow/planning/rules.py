@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, float_up
+from barrow.numerics import Exact, float_up, whole
 from barrow.promises.definitions import positive, probability
 
 
@@ -121,10 +121,8 @@ def _inputs(epsilon: Exact, delta: Exact, items: int, users_items: int) -> tuple
             allowed="a number strictly between 0 and 1",
             fix="delta=1e-9",
         )
-    for name, value in (("items", items), ("users_items", users_items)):
-        if isinstance(value, bool) or int(value) != value or value < 1:
-            raise ParameterError(f"{name} is {value!r}.", allowed="a whole number, 1 or more", fix=f"{name}=100")
-    return eps, int(items), int(users_items), math.log(users_items) - math.log(slack)
+    k, m = whole(items, "items"), whole(users_items, "users_items")
+    return eps, k, m, math.log(m) - math.log(slack)
 
 
 CAVEATS = (

@@ -17,7 +17,6 @@ from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
-from barrow.numerics import float_up
 from barrow.numerics.exact import near
 from barrow.planning import after
 from barrow.planning.candidates import (
@@ -51,9 +50,8 @@ from barrow.questions.comparing import RankedAnswer, against, baseline_error, us
 from barrow.questions.distribution import QuantileReader, quantile_reader
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.histogram_help import answer_words, floors, more_people, most_helpful, too_coarse_words
-from barrow.questions.linear import constant_of, mean_over_people, noise_facts, noise_parameters
+from barrow.questions.linear import constant_of, mean_over_people, noise_facts, noise_parameters, noise_told
 from barrow.questions.merging import shown_tables
-from barrow.questions.noise_words import stated_noise
 from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
 from barrow.questions.releasing import error_after, on_map, parameters, released_shares, simulated, summary
@@ -407,14 +405,8 @@ def _(answer: HistogramAnswer, thorough: bool) -> tuple[float, float] | None:
 def noise_details(answer: HistogramAnswer) -> Json:
     """What plain data say about the noisy values and the choice."""
     constant = constant_of(answer.query, answer.noise, answer.chosen.user_level)
-    one, all_at_once = half_widths(answer)
     return {
-        "outputs": answer.query.dimension,
-        "noise": answer.noise.name,
-        "scale": float_up(stated_noise(answer.noise)[0]),
-        "constant": dict(zip(("proved", "method", "lipschitz"), constant, strict=True)),
-        "half_width_95": one,
-        "half_width_95_all": all_at_once,
+        **noise_told(answer.query, answer.noise, constant, half_widths(answer)),
         "versus": None if answer.comparison is None else answer.comparison.to_json(),
         "mechanism": answer.chosen.name,
         "candidates": [candidate.to_json() for candidate in answer.candidates],

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 
 from barrow.engines import Breakdown, Cell, Counts, ItemSums
 from barrow.engines.counts import merged
 from barrow.engines.sums import joined
-from barrow.errors import ParameterError, nearest_name
-from barrow.numerics import Exact, exact, exact_text
+from barrow.errors import ParameterError, nearest_name, one_of
+from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.numerics.limits import limbs_of
 from barrow.promises import Grouping, Model, Promise, Window
 from barrow.promises.groups import EVERYBODY
@@ -214,7 +214,8 @@ def asked_windows(
         periods = calendar.parse_range(text)
     if pool is None:
         return [Window((period,)) for period in periods]
-    return [Window(periods, _pool(pool), None if weights is None else _weights(weights, periods))]
+    one_of(pool, "pool", ("records", "periods"))
+    return [Window(periods, cast("Pool", pool), None if weights is None else _weights(weights, periods))]
 
 
 def _weights(weights: str | Sequence[Exact], periods: Sequence[Period]) -> tuple[Fraction, ...]:
@@ -230,13 +231,6 @@ def _weights(weights: str | Sequence[Exact], periods: Sequence[Period]) -> tuple
         )
     whole = sum(known, Fraction(0))
     return tuple(one / whole for one in known)
-
-
-def _pool(pool: str) -> Pool:
-    known: dict[str, Pool] = {"records": "records", "periods": "periods"}
-    if pool in known:
-        return known[pool]
-    raise ParameterError(f"The pool is {pool!r}.", allowed="records or periods", fix="--pool records")
 
 
 def groupings_of(groups: Sequence[Grouping], users: int | None) -> tuple[Grouping, ...]:
@@ -287,13 +281,7 @@ def share_of_grouping(groups: Sequence[Grouping], names: Sequence[str], grouping
 
 def planned_periods(periods: object) -> int | None:
     """How many periods a study plans for, checked."""
-    if periods is None:
-        return None
-    if type(periods) is not int or not 1 <= periods <= _MOST_PLANNED:
-        raise ParameterError(
-            f"periods is {periods!r}.", allowed=f"a whole number from 1 to {_MOST_PLANNED:,}", fix="periods = 12"
-        )
-    return periods
+    return None if periods is None else whole(periods, "periods", most=_MOST_PLANNED, fix="periods = 12")
 
 
 def check_parts(
