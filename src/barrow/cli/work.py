@@ -63,11 +63,11 @@ else:
             "barrow.study.bars": "bars",
             "barrow.study.file": "AUTO promise_table read_table",
             "barrow.study.folders": "read_regular",
+            "barrow.study.keys": "parameters_of",
             "barrow.study.left": "lines_left",
             "barrow.study.models": "compare_models",
             "barrow.study.parts": "Planner ReleaseParts Series",
             "barrow.study.prose": "released_words",
-            "barrow.study.keys": "parameters_of",
             "barrow.study.release": "run_release",
         },
     )
