@@ -257,7 +257,7 @@ def test_spaces_that_do_not_fit():
         with pytest.raises(ParameterError):
             make(line, 2)
     with pytest.raises(ParameterError, match="too many"):
-        exponential(Line(0, 10_000, step=1, cells=True), 2)
+        exponential(Line(0, 20_000, step=1, cells=True), 2)
     with pytest.raises(ParameterError, match="needs vectors"):
         laplace(Discrete(["a", "b"]), 2)
 

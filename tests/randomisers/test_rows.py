@@ -144,6 +144,6 @@ def test_planar_laplace_on_a_large_map_is_said_as_such():
 
 
 def test_what_no_whole_weights_can_express_is_refused(monkeypatch):
-    monkeypatch.setattr(rows, "_margins", lambda space, sums, far: np.full(len(sums.betas), np.inf))
+    monkeypatch.setattr(rows, "_margins", lambda space, sums, far: np.full(len(sums.betas), 1e300))
     with pytest.raises(ParameterError, match="whole weights"):
         by_rows(Line(0, 80, step=1), 4)

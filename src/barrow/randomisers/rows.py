@@ -136,16 +136,16 @@ def _found(space: Space, target: float, far: float) -> _Found:
     """The largest beta of the ladder whose alpha0 is at most ``target``."""
     pairs = _edges(space)
     high = _suggested(space, target, far, pairs)
-    usual = target / 2.0 * (1.0 - 2.0**-20)  # keeps the target on every space, but for whole weights
     for attempt in range(_PASSES):
-        betas = [beta for i in range(_RUNGS) if (beta := high * (1.0 - _RUNG * i)) > usual] or [usual]
+        betas = [high * (1.0 - _RUNG * i) for i in range(_RUNGS)]
         sums = _sums(space, np.array(betas), far)
         uppers = _uppers(space, sums, far, pairs).tolist()
         for beta, upper, moved in zip(betas, uppers, sums.moved, strict=True):
             if upper <= target:
                 return _Found(beta, upper, moved)
         # The sample missed the pair that decides; alpha0 grows about as beta does.
-        high = usual if attempt == _PASSES - 2 else betas[-1] * min(target / uppers[-1], 1.0) * (1.0 - _RUNG / 2.0)
+        # Half of it keeps the target on every space, but for whole weights.
+        high = betas[-1] * min(target / uppers[-1], 1.0) if attempt < _PASSES - 2 else target / 2.0
     raise ParameterError(
         f"alpha0 is {target:.6g}, for which whole weights cannot express how unlikely the farthest reports are.",
         allowed="a smaller alpha0",
@@ -232,7 +232,7 @@ def _margins(space: Space, sums: _Sums, far: float) -> Floats:
     log = total + np.abs(sums.logs).max(axis=1) * 2.0**-50 + 2.0**-50
     # The least weight is rounded down by less than 1; the largest, at least 2^62/items, takes up all differences.
     least = np.exp(-sums.betas * reach - sums.logs.max(axis=1)) * float(TOTAL) * (1.0 - 2.0**-20)
-    down = np.where(least > 2.0, 1.0 / np.maximum(least - 1.0, 1.0), np.inf)
+    down = np.where(least > 2.0, 1.0 / np.maximum(least - 1.0, 1.0), 1e300)
     largest = 2.0 * space.items * (space.items * 2.0**-52 + space.items / float(TOTAL))
     return np.asarray(2.0 * (term + total + log) + down + 2.0 * largest)
 
@@ -242,7 +242,7 @@ def row_exponential(space: Space, alpha0: Exact, *, kind: str, description: str)
 
     >>> from barrow.spaces import Line
     >>> line = row_exponential(Line(0, 4000, step=1), 4, kind="exponential", description="by rows")
-    >>> 3.95 < float(line.alpha0_upper) <= 4.0, line.beta > 2.0, len(line.from_items([7, 7]))
+    >>> 3.95 < float(line.alpha0_upper) <= 4.0, line.beta > 1.95, len(line.from_items([7, 7]))
     (True, True, 2)
     """
     if space.items > MOST_ITEMS:
