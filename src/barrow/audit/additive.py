@@ -9,9 +9,9 @@ Laplace noise attains its largest ratio on them, and for one output of Gaussian 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import pairwise, permutations
+from itertools import combinations, pairwise, permutations
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from barrow import heavy
 from barrow.accounting import price
 from barrow.audit.enumeration import ScriptedSource
-from barrow.audit.pairs import User, allowed_by, known_distances
+from barrow.audit.pairs import User, allowed_by, compare_losses, conforms, known_distances
 from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import AdditiveNoise, UserCounts
 from barrow.noise import Center
@@ -62,10 +62,10 @@ def audit_additive(
         counts = [UserCounts.of_users(query.space, [user, *rest]) for user in users]
         centers = [_exact(c.center(query)) for c in counts]
         if whole:
-            _norms(tally, noise, users, centers, limits, apart)
+            compare_losses(tally, users, _norms(noise, centers), promised.epsilon_at, apart)
         else:
             _tails_of_pairs(tally, noise, users, centers, limits, apart)
-        _conforms(tally, noise, counts[-1].center(query))
+        conforms(tally, noise.draw, counts[-1].center(query))
     if whole:
         _vectors_conform(tally, noise, centers[-1])
     else:
@@ -206,20 +206,11 @@ def _shape_conforms(tally: Tally, noise: AdditiveNoise, entry: Fraction) -> None
 # Several words for all outputs.
 
 
-def _norms(
-    tally: Tally,
-    noise: AdditiveNoise,
-    users: Sequence[User],
-    centers: Sequence[Sequence[Fraction]],
-    limits: Sequence[Sequence[tuple[float, float]]],
-    apart: Floats,
-) -> None:
+def _norms(noise: AdditiveNoise, centers: Sequence[Sequence[Fraction]]) -> Iterator[float]:
     """The largest log-ratio of K-norm noise is the norm of the difference of the centers over the scale."""
-    points = np.array([[float(x / noise.scale) for x in center] for center in centers])
+    points = [np.array([float(x / noise.scale) for x in center]) for center in centers]
     order = math.inf if noise.p == "inf" else float(Fraction(noise.p or "2"))
-    sizes = np.linalg.norm(points[:, None] - points, ord=order, axis=2)
-    for i, j in permutations(range(len(users)), 2):
-        tally.compared(f"users {users[i]} and {users[j]}: epsilon", sizes[i, j], limits[i][j][0], apart[i, j], NEAR)
+    return (float(np.linalg.norm(one - two, ord=order)) for one, two in combinations(points, 2))
 
 
 def _vectors_conform(tally: Tally, noise: AdditiveNoise, center: Sequence[Fraction]) -> None:
@@ -263,14 +254,3 @@ def _directions_conform(tally: Tally, noise: AdditiveNoise, size: int) -> None:
     direction = heavy.stats.kstest(powers[:, 0] / length, heavy.stats.beta(1.0 / p, (size - 1.0) / p).cdf).pvalue
     if min(radius, direction) < 1e-6:
         tally.violation("radius or direction of the noise are not those of its density", 1, 0)
-
-
-def _conforms(tally: Tally, noise: AdditiveNoise, center: Center) -> None:
-    """What is drawn on statistics in floats is what is drawn on the exact ones, with the same words."""
-    exactly = Center.from_fractions(_exact(center))
-    for seed in range(4):
-        tally.draws += 1
-        sample, wanted = (noise.draw(c, SeededSource(seed)).integers for c in (center, exactly))
-        if list(sample) != list(wanted):
-            tally.violation("a release is not what its noise draws on the exact statistics", 1, 0)
-            return

@@ -15,8 +15,8 @@ import numpy as np
 
 from barrow import heavy
 from barrow.accounting import price
-from barrow.audit.pairs import known_distances, small_users
-from barrow.audit.verdict import NEAR, Finding, Tally
+from barrow.audit.pairs import compare_losses, conforms, known_distances, small_users
+from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.noise import Center
@@ -39,11 +39,13 @@ def audit_edges(name: str, space: Space) -> list[Finding]:
         counts = [UserCounts.of_users(space, [user, *rest]) for user in users]
         centers = [[c.center(plan.query).exact_entry(v) for v in range(plan.graph.nodes)] for c in counts]
         paths = plan.graph.distances(np.arange(plan.graph.nodes))
-        for i, j in combinations(range(len(users)), 2):
-            lost, w = _flow(centers[j], centers[i], paths) / float(plan.scale), float(apart[i, j])
-            for _ in range(2):  # the flow costs the same in both directions
-                tally.compared(f"users {users[j]} and {users[i]}: epsilon", lost, promised.epsilon_at(w), w, NEAR)
-        _conforms(tally, plan, counts[-1].center(plan.query), centers[-1])
+        losses = (_flow(two, one, paths) / float(plan.scale) for one, two in combinations(centers, 2))
+        compare_losses(tally, users, losses, promised.epsilon_at, apart)
+        conforms(tally, plan.draw, counts[-1].center(plan.query))
+        if plan.faces is None:
+            _edges_conform(tally, plan, centers[-1])
+        else:
+            _cycles_conform(tally, plan)
         results.append(tally.finding())
     return results
 
@@ -59,20 +61,6 @@ def _flow(one: Sequence[Fraction], other: Sequence[Fraction], paths: Floats) -> 
     costs = paths[np.ix_(rows, columns)]
     best = heavy.optimize.linear_sum_assignment(costs)
     return math.fsum(costs[best].tolist()) * float(unit)
-
-
-def _conforms(tally: Tally, plan: EdgeHistogram, near: Center, center: Sequence[Fraction]) -> None:
-    """A release is the exact statistics with the plan's noise; and that noise is what it must be."""
-    for seed in range(4):
-        built = plan.draw(near, SeededSource(seed))
-        sample = plan.draw(Center.from_fractions(list(center)), SeededSource(seed))
-        tally.draws += 1
-        if built.values.tolist() != sample.values.tolist():
-            tally.violation("a release is not what its noise draws on the exact statistics", 1, 0)
-    if plan.faces is None:
-        _edges_conform(tally, plan, center)
-    else:
-        _cycles_conform(tally, plan)
 
 
 def _edges_conform(tally: Tally, plan: EdgeHistogram, center: Sequence[Fraction]) -> None:

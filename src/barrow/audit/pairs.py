@@ -9,13 +9,15 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations_with_replacement
+from itertools import combinations, combinations_with_replacement
 from typing import Any
 
 import numpy as np
 
 from barrow import heavy
-from barrow.audit.verdict import Tally
+from barrow.audit.verdict import NEAR, Tally
+from barrow.noise import Center, RoundedValues
+from barrow.noise.source import SeededSource
 from barrow.promises import Guarantee
 from barrow.randomisers import exceeds_exp
 from barrow.spaces import Space
@@ -122,6 +124,27 @@ def compare(
             tally.used = max(tally.used, loss / epsilon if epsilon > 0.0 else 0.0)
             if loss > epsilon - _NEAR and _exceeds(distributions[i], distributions[j], results, where, epsilon, slack):
                 tally.violation(f"data {names[i]} and {names[j]}: epsilon", loss, epsilon, w)
+
+
+def compare_losses(
+    tally: Tally, users: Sequence[User], losses: Iterable[float], allowed: Callable[[float], float], distances: Floats
+) -> None:
+    """Compares what noise loses between every two users, the same both ways, with what is allowed at their distance."""
+    for (i, j), loss in zip(combinations(range(len(users)), 2), losses, strict=True):
+        w = float(distances[i, j])
+        for _ in range(2):
+            tally.compared(f"users {users[i]} and {users[j]}: epsilon", loss, allowed(w), w, NEAR)
+
+
+def conforms(tally: Tally, draw: Callable[[Center, SeededSource], RoundedValues], center: Center) -> None:
+    """What is drawn on statistics in floats is what is drawn on the exact ones, with the same words."""
+    exactly = Center.from_fractions([center.exact_entry(j) for j in range(len(center))])
+    for seed in range(4):
+        tally.draws += 1
+        sample, wanted = (list(draw(c, SeededSource(seed)).integers) for c in (center, exactly))
+        if sample != wanted:
+            tally.violation("a release is not what its noise draws on the exact statistics", 1, 0)
+            return
 
 
 def _loss(one: Floats, other: Floats) -> tuple[float, int]:

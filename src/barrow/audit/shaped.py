@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import permutations
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from barrow import heavy
 from barrow.accounting import price
 from barrow.audit.enumeration import distribution
-from barrow.audit.pairs import User, compare, known_distances
+from barrow.audit.pairs import User, compare, compare_losses, known_distances
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.user_level import BallNoise, QueryNoise
@@ -125,10 +125,8 @@ def audit_polytope(
     for rest in others:
         counts = [UserCounts.of_users(query.space, [user, *rest]) for user in users]
         points = np.array([_scaled(c.center(query), noise.scale) for c in counts])
-        sizes = np.abs((points[:, None] - points) @ facets.T).max(axis=2)
-        for i, j in permutations(range(len(users)), 2):
-            what, w = f"users {users[i]} and {users[j]}: epsilon", float(apart[i, j])
-            tally.compared(what, float(sizes[i, j]), promised.epsilon_at(w), w)
+        losses = (float(np.abs((one - two) @ facets.T).max()) for one, two in combinations(points, 2))
+        compare_losses(tally, users, losses, promised.epsilon_at, apart)
     _has_its_density(tally, noise, facets)
     return tally.finding()
 

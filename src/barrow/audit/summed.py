@@ -17,7 +17,7 @@ import numpy as np
 
 from barrow import heavy
 from barrow.accounting import price
-from barrow.audit.pairs import known_distances, small_users
+from barrow.audit.pairs import compare_losses, known_distances, small_users
 from barrow.audit.verdict import NEAR, Finding, Tally
 from barrow.mechanisms import UserCounts, sampled_sums
 from barrow.mechanisms.sampled_sums import SampledEdgeNoise, sampled_edge_noise
@@ -100,13 +100,9 @@ def _small(name: str, space: Space, query: Query, rate: Fraction | None = None) 
     noise = noise if rate is None else on_grid(noise, rate)
     tally, promised = Tally(name, "aggregated"), price(noise.event)
     apart, answers = known_distances(space, tuple(users)), _answers(noise, query, users, space)
-    for i, j in combinations(range(len(users)), 2):
-        pairs = zip(answers[i], answers[j], strict=True)
-        loss, w = sum(output_loss(x, y, noise.ratio) for x, y in pairs), float(apart[i, j])
-        if w == 0.0:
-            continue
-        for _ in range(2):  # the loss is the same in both directions
-            tally.compared(f"users {users[i]} and {users[j]}", loss, promised.epsilon_at(w), w, NEAR)
+    pairs = (zip(one, two, strict=True) for one, two in combinations(answers, 2))
+    losses = (sum(output_loss(x, y, noise.ratio) for x, y in pair) for pair in pairs)
+    compare_losses(tally, users, losses, promised.epsilon_at, apart)
     _conforms(tally, noise, query)
     return tally.finding()
 
@@ -135,11 +131,8 @@ def audit_samples(nodes: int, samples: int, alpha: Fraction) -> Finding:
         shares = np.bincount(user, minlength=nodes) / len(user)
         laws.append(table @ np.array([heavy.stats.multinomial(samples, shares).pmf(c) for c in counts]))
     apart = known_distances(space, tuple(users))
-    for i, j in combinations(range(len(users)), 2):
-        loss, w = float(np.abs(np.log(laws[i] / laws[j])).max()), float(apart[i, j])
-        allowed = min(promised.epsilon_at(w), float(noise.alpha) * w)
-        for _ in range(2):
-            tally.compared(f"users {users[i]} and {users[j]}", loss, allowed, w, NEAR)
+    losses = (float(np.abs(np.log(one / two)).max()) for one, two in combinations(laws, 2))
+    compare_losses(tally, users, losses, lambda w: min(promised.epsilon_at(w), float(noise.alpha) * w), apart)
     _samples_conform(tally, noise)
     return tally.finding()
 

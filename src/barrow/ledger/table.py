@@ -38,6 +38,12 @@ from barrow.promises import Event, Scope
 from barrow.promises.periods import Window
 
 _AmountOf = Callable[[Charge], Fraction]
+_BEFORE = {
+    "record": "seq", "when": "when", "period": "reads", "group": "groups", "question": "question", "what": "what",
+    "key": "key", "folder": "folder", "account": "account",
+}  # fmt: skip
+_AFTER = {"who": "who", "result": "result", "outputs": "outputs"}
+"""The columns of the table for spreadsheets, before and after what was paid, by the attributes of a payment."""
 
 
 @dataclass(frozen=True)
@@ -258,29 +264,13 @@ class Overview:
     def to_csv(self) -> str:
         """One row for each payment, for spreadsheets: amounts as decimals, rounded up; promises at the head."""
         texts = [f"epsilon: {p.text}" for p in self.budget.promises] or [self.budget.symbol]
-        heads = [
-            "record",
-            "when",
-            "period",
-            "group",
-            "question",
-            "what",
-            "key",
-            "folder",
-            "account",
-            *texts,
-            "delta",
-            "who",
-        ]
         out = io.StringIO()
         rows = csv.writer(out, lineterminator="\n")
-        rows.writerow([*heads, "result", "outputs"])
+        rows.writerow([*_BEFORE, *texts, "delta", *_AFTER])
         for line in self.lines:
-            names = [line.seq, line.when, line.reads, line.groups, line.question, line.what, line.key, line.folder]
-            names.append(line.account)
-            paid = line.epsilons or (line.amount.loss,)
-            numbers = [*map(float_up, paid), float_up(line.amount.delta)]
-            rows.writerow([_plain(cell) for cell in (*names, *numbers, line.who, line.result, line.outputs)])
+            before, after = ([getattr(line, name) for name in names.values()] for names in (_BEFORE, _AFTER))
+            paid = map(float_up, (*(line.epsilons or (line.amount.loss,)), line.amount.delta))
+            rows.writerow(map(_plain, (*before, *paid, *after)))
         return out.getvalue()
 
     def sentences(self) -> list[str]:

@@ -68,6 +68,14 @@ def positive_number(value: Any, name: str, fix: str | None = None) -> float:
     return float(value)
 
 
+def chosen_diameter(diameter: Any, least: float, problem: str, allowed: str, fix: str = "leave diameter out") -> float:
+    """How many units count as 1: ``diameter``, which no two items may exceed, or the ``least`` that none do."""
+    chosen = least if diameter is None else positive_number(diameter, "diameter")
+    if chosen < least:
+        raise ParameterError(f"diameter is {diameter}{problem}", allowed=allowed, fix=fix)
+    return chosen
+
+
 def checked_unit(unit: str) -> str:
     """``unit`` if it is a text."""
     if not isinstance(unit, str):

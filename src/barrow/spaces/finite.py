@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
 from barrow.spaces.axioms import check_metric
-from barrow.spaces.checks import checked_unit, finite_array, positive_number
+from barrow.spaces.checks import checked_unit, chosen_diameter, finite_array
 from barrow.spaces.geometry import Geometry, TreeEdges, ones
 from barrow.spaces.records import Formula, LabelIndex, Labels
 from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
@@ -89,13 +89,8 @@ class Finite(LabelledSpace):
         matrix = finite_array(distances, "distances", ndim=2)
         check_metric(matrix, self.index.labels)
         largest = float(matrix.max()) or 1.0
-        chosen = largest if diameter is None else positive_number(diameter, "diameter")
-        if chosen < largest:
-            raise ParameterError(
-                f"diameter is {diameter}, but the largest distance is {largest}.",
-                allowed=f"a number of at least {largest}",
-                fix=f"diameter={largest}",
-            )
+        but = f", but the largest distance is {largest}."
+        chosen = chosen_diameter(diameter, largest, but, f"a number of at least {largest}", f"diameter={largest}")
         matrix.setflags(write=False)
         vars(self).update(matrix=matrix, _unit=checked_unit(unit), _diameter=chosen)
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from barrow.errors import ParameterError, reading
-from barrow.spaces.checks import positive_number
+from barrow.spaces.checks import chosen_diameter, positive_number
 from barrow.spaces.geometry import Box, Geometry
 from barrow.spaces.latitudes import latitude_graph
 from barrow.spaces.lattices import checked_spacing
@@ -87,13 +87,9 @@ class Earth(Space):
         )
         widest = box_diameter_upper(*self.box)
         least = HALF_CIRCUMFERENCE_KM if widest >= math.pi else widest * EARTH_RADIUS_KM * (1.0 + 2.0**-50)
-        chosen = least if diameter is None else positive_number(diameter, "diameter")
-        if chosen < least:
-            raise ParameterError(
-                f"diameter is {diameter} km, but two points of the box may be {least:.1f} km apart.",
-                allowed=f"at least {least:.6g} km",
-                fix="leave diameter out, or give a smaller box",
-            )
+        but = f" km, but two points of the box may be {least:.1f} km apart."
+        fix = "leave diameter out, or give a smaller box"
+        chosen = chosen_diameter(diameter, least, but, f"at least {least:.6g} km", fix)
         vars(self).update(_diameter=chosen, _chosen=None if diameter is None else chosen)
         vars(self).update(default=None if default is None else (float(default[0]), float(default[1])))
         if self.cell is not None:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from barrow.errors import ParameterError
-from barrow.spaces.checks import build, checked_unit, positive_number
+from barrow.spaces.checks import build, checked_unit, chosen_diameter, positive_number
 from barrow.spaces.covariates import Covariates
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry
@@ -70,14 +70,8 @@ class Graph(LabelledSpace):
         check_connected(self.size, self.tails, self.heads, self.labels)
         self._check_lengths()
         largest = self._largest()
-        chosen = largest if diameter is None else positive_number(diameter, "diameter")
-        if chosen < largest:
-            raise ParameterError(
-                f"diameter is {diameter}, but two nodes may be {largest:.12g} apart.",
-                allowed=f"at least {np.nextafter(largest, np.inf):.17g}",
-                fix="leave diameter out",
-            )
-        vars(self).update(_diameter=chosen)
+        but, allowed = f", but two nodes may be {largest:.12g} apart.", f"at least {np.nextafter(largest, np.inf):.17g}"
+        vars(self).update(_diameter=chosen_diameter(diameter, largest, but, allowed))
 
     def _check_lengths(self) -> None:
         """No edge may be longer than another way: over any nodes in a small graph, over one node in a large one."""
