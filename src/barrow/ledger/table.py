@@ -38,6 +38,7 @@ from barrow.promises import Event, Scope
 from barrow.promises.periods import Window
 
 _AmountOf = Callable[[Charge], Fraction]
+_LETTERS = {"alpha": "α", "epsilon": "ε"}
 _BEFORE = {
     "record": "seq", "when": "when", "period": "reads", "group": "groups", "question": "question", "what": "what",
     "key": "key", "folder": "folder", "account": "account",
@@ -190,56 +191,39 @@ class Overview:
     @property
     def columns(self) -> tuple[str, ...]:
         """The heads of the table's columns."""
-        symbol = {"alpha": "α", "epsilon": "ε"}[self.budget.symbol]
-        period = self._about("period", "group")
+        about = [head for head in ("period", "group") if any(self._texts(line)[head] for line in self.lines)]
         if self.budget.promises:
             each = tuple(f"ε {number}" for number in range(1, len(self.budget.promises) + 1))
-            return ("#", "when (UTC)", *period, "question", "key", *each, "δ", "who", "folder", "result")
+            return ("#", "when (UTC)", *about, "question", "key", *each, "δ", "who", "folder", "result")
         paid_by = ("paid by",) if self.budget.user_level else ()
-        return ("#", "when (UTC)", *period, "what", *paid_by, symbol, "δ", "who", "left", "result")
-
-    def _about(self, reads: str, groups: str) -> tuple[str, ...]:
-        """What stands in the columns for periods and groups, where there are any."""
-        period = (reads,) if any(line.reads for line in self.lines) else ()
-        return (*period, groups) if any(line.groups for line in self.lines) else period
+        return ("#", "when (UTC)", *about, "what", *paid_by, _LETTERS[self.budget.symbol], "δ", "who", "left", "result")
 
     def cells(self) -> list[tuple[str, ...]]:
         """The table's rows, as text."""
-        if self.budget.promises:
-            return [self._promised(line) for line in self.lines]
-        rows = []
-        for line in self.lines:
-            user = line.account == "user"
-            mark = "ε " if user and self.budget.symbol == "alpha" else ""
-            rows.append(
-                (
-                    str(line.seq),
-                    line.when[:16].replace("T", " "),
-                    *self._about(line.reads, line.groups),
-                    line.what,
-                    *(("user level" if user else "main",) if self.budget.user_level else ()),
-                    mark + show(line.amount.loss),
-                    show(line.amount.delta),
-                    line.who,
-                    mark + show(line.left.loss) + (f", δ {show(line.left.delta)}" if line.left.delta else ""),
-                    line.result,
-                )
-            )
-        return rows
+        heads = self.columns
+        return [tuple(texts[head] for head in heads) for texts in map(self._texts, self.lines)]
 
-    def _promised(self, line: Payment) -> tuple[str, ...]:
-        return (
-            str(line.seq),
-            line.when[:16].replace("T", " "),
-            *self._about(line.reads, line.groups),
-            line.question or line.what,
-            line.key,
-            *map(show, line.epsilons),
-            show(line.amount.delta),
-            line.who,
-            line.folder or "",
-            line.result,
-        )
+    def _texts(self, line: Payment) -> dict[str, str]:
+        """What a column shows of a payment, by its head."""
+        mark = "ε " if line.account == "user" and self.budget.symbol == "alpha" else ""
+        rest = f", δ {show(line.left.delta)}" if line.left.delta else ""
+        each = {f"ε {number}": show(epsilon) for number, epsilon in enumerate(line.epsilons, start=1)}
+        return each | {
+            "#": str(line.seq),
+            "when (UTC)": line.when[:16].replace("T", " "),
+            "period": line.reads,
+            "group": line.groups,
+            "what": line.what,
+            "question": line.question or line.what,
+            "key": line.key,
+            "paid by": "user level" if line.account == "user" else "main",
+            _LETTERS[self.budget.symbol]: mark + show(line.amount.loss),
+            "δ": show(line.amount.delta),
+            "who": line.who,
+            "folder": line.folder or "",
+            "left": mark + show(line.left.loss) + rest,
+            "result": line.result,
+        }
 
     def used_by(self, what: str = "who") -> dict[str, tuple[Fraction, ...]]:
         """What each promise (or account) has paid for each person (``"who"``) or question, added up."""
