@@ -52,6 +52,11 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    """At its end the process looks at all that is left."""
+    gc.unfreeze()
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Repetitions are skipped unless they are asked for."""
     if not config.getoption("--thorough"):

@@ -52,7 +52,7 @@ def test_what_cannot_add_in_quadrature_is_said(tmp_path):
     table = bw.read({"uid": [1, 1, 1, 2, 2, 2], "age": [20, 30, 40, 50, 60, 70]}, user="uid", item="age")
     options = {"users": 2, "delta": "1e-6", "dataset": "rows", "data": table, "composition": "quadrature"}
     questions = ["items(items=3)", "mean"]
-    study = bw.Study("line(low=0, high=99, step=9, unit='year')", ["all, 5 year, 3"], questions=questions, **options)
+    study = bw.Study("line(low=0, high=99, step=33, unit='year')", ["all, 5 year, 3"], questions=questions, **options)
     assert "it is neither Gaussian nor pure" in str(study.plan("items"))
     assert "it is neither Gaussian nor pure" not in str(study.plan("mean"))
     assert "neither Gaussian" not in str(study.replace(composition="additive").plan("items"))

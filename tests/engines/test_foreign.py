@@ -100,7 +100,8 @@ def write(path, rows, names=NAMES):
 @pytest.mark.parametrize("dialect", HERE)
 def test_sums_are_those_of_the_reference(tmp_path, dialect):
     """Labels, lines, a map and a product, at boundaries and beside them, lost records as the default item."""
-    cases = {name: SPACES[name] for name in ("line", "line-points", "circle", "box", "disc", "city", "product")}
+    cases = {name: SPACES[name] for name in ("line", "circle", "box", "disc", "city", "product")}
+    cases["line-points"] = Line(0, 3, points=[0.1, 0.2, 0.25, 1.0, 1.0000001, 2.9])  # sqlglot reads each for seconds
     for name, space in cases.items():
         columns = Columns("uid", [f"c{i}" for i in range(space.reads.columns)])
         values = adversarial_rows(space, 150)

@@ -144,7 +144,7 @@ def test_what_cannot_be_chosen_is_refused_in_words():
 def test_steps_of_hours_go_into_the_day():
     assert _sizes(Circle.hours(), False)[:6] == [6.0, 4.0, 3.0, 2.0, 1.0, 0.5]
     assert _sizes(Circle(7, unit="days"), False)[:2] == [1.0, 0.5]
-    assert study_on(LINE.format(10) + " x hours(step='auto')").grids is not None
+    assert study_on(LINE.format(50) + " x hours(step='auto')").grids is not None
 
 
 @settings(max_examples=60, deadline=None)
