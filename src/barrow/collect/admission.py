@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from barrow.collect import tokens
 from barrow.collect.card import Card
 from barrow.collect.keys import b64, unb64
 from barrow.errors import ParameterError
+from barrow.ledger.keys import signed_by
 
 ATTESTED_BYTES = 64
 
@@ -46,7 +46,7 @@ class Gate:
         key = unb64(card.admission["key"])
         self._card = card.digest
         self._issuer = tokens.load_issuer(key) if card.counted == "tokens" else None
-        self._front = None if card.counted == "tokens" else Ed25519PublicKey.from_public_bytes(key)
+        self._front = None if card.counted == "tokens" else key
         self.size = tokens.TOKEN_BYTES if self._front is None else ATTESTED_BYTES
 
     def lets_in(self, admission: bytes, *parts: bytes) -> bool:
@@ -57,7 +57,7 @@ class Gate:
         if self._issuer is not None:
             prefix, signature = admission[: tokens.PREFIX_BYTES], admission[tokens.PREFIX_BYTES :]
             return tokens.verify(self._issuer, text, prefix, signature)
-        return self._front is not None and _signed(self._front, text, admission)
+        return self._front is not None and signed_by(self._front, admission, text)
 
     def report(self, line: str) -> str | None:
         """The report of a line, if it was let in; a line is a report, a tab, and what lets it in in base64."""
@@ -67,14 +67,6 @@ class Gate:
         except ParameterError:
             return None
         return text if self.lets_in(result, text.encode("utf-8", "surrogatepass")) else None
-
-
-def _signed(key: Ed25519PublicKey, text: bytes, signature: bytes) -> bool:
-    try:
-        key.verify(signature, text)
-    except InvalidSignature:
-        return False
-    return True
 
 
 def line_of(report: str, admission: bytes) -> str:

@@ -14,11 +14,11 @@ from typing import BinaryIO
 
 import msgspec
 import numpy as np
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from numpy.typing import NDArray
 
 from barrow.errors import ParameterError, plain_file
+from barrow.ledger.keys import signed_by
 from barrow.ledger.store import fsync_folder
 from barrow.local.mixing import permuted
 from barrow.noise import uniform_below
@@ -78,11 +78,7 @@ class SealedBatch:
         with open(self.path, "rb") as file:
             file.seek(-SIGNATURE, os.SEEK_END)
             signature = file.read()
-        try:
-            Ed25519PublicKey.from_public_bytes(key).verify(signature, _signed_text(self.digest))
-        except (InvalidSignature, ValueError):
-            return False
-        return True
+        return signed_by(key, signature, _signed_text(self.digest))
 
 
 def _signed_text(digest: bytes) -> bytes:

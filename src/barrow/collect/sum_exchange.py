@@ -76,9 +76,7 @@ def _pieces(path: Path, size: int) -> Iterator[list[bytes]]:
             while some := file.read(_READ * size):
                 yield [some[start : start + size] for start in range(0, len(some), size)]
     except OSError as error:
-        raise ParameterError(
-            f"The file {str(path)!r} cannot be read: {error.strerror}.", fix="check the path"
-        ) from None
+        raise _unread(path, error) from None
 
 
 class Told:
@@ -128,9 +126,7 @@ def exchange(
 
     Asked again it goes on where it stopped, and writes the same files again where they are gone.
     """
-    place, task, index = Path(folder), aggregator.task, aggregator.index
-    if not place.is_dir():
-        raise ParameterError(f"There is no folder {str(place)!r}.", allowed="a folder", fix=f"mkdir {place}")
+    place, task, index = _folder(folder), aggregator.task, aggregator.index
     others = [i for i in range(task.prio3.aggregators) if i != index]
     aggregator.look()
     if not aggregator.store.closed:
@@ -159,9 +155,7 @@ def exchange(
 
 def write_sums(folder: str | os.PathLike[str], shares: Sequence[SumShare]) -> str:
     """Write every aggregator's share to a folder; what was written, in words."""
-    place = Path(folder)
-    if not place.is_dir():
-        raise ParameterError(f"There is no folder {str(place)!r}.", allowed="a folder", fix=f"mkdir {place}")
+    place = _folder(folder)
     files = [place / f"{role_name(share.aggregator)}-sum.json" for share in shares]
     for file, share in zip(files, shares, strict=True):
         _write(file, _line(share))
@@ -202,13 +196,22 @@ def _write(path: Path, data: bytes) -> None:
         ) from None
 
 
+def _folder(folder: str | os.PathLike[str]) -> Path:
+    place = Path(folder)
+    if not place.is_dir():
+        raise ParameterError(f"There is no folder {str(place)!r}.", allowed="a folder", fix=f"mkdir {place}")
+    return place
+
+
+def _unread(path: Path, error: OSError) -> ParameterError:
+    return ParameterError(f"The file {str(path)!r} cannot be read: {error.strerror}.", fix="check the path")
+
+
 def _read_line(path: Path, kind: type[Line]) -> Line:
     try:
         text = b"" if os.path.getsize(plain_file(path, "The file")) > _LARGEST else path.read_bytes()
     except OSError as error:
-        raise ParameterError(
-            f"The file {str(path)!r} cannot be read: {error.strerror}.", fix="check the path"
-        ) from None
+        raise _unread(path, error) from None
     result = _decoded(text, kind)
     if result is None:
         raise _no_file(path, "is no closing" if kind is Closing else "is no share of a sum")

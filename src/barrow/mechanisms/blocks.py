@@ -17,7 +17,7 @@ import numpy as np
 
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import Mask, noise_of
-from barrow.mechanisms.edge_noise import marks
+from barrow.mechanisms.edge_noise import kinds_of
 from barrow.numerics import float_up
 from barrow.spaces import NeighbourGraph
 from barrow.spaces.augmented import base_space
@@ -228,10 +228,7 @@ def _boundary_kinds(plan: EdgeHistogram, of: Ids, count: int) -> tuple[Ids, Ids]
     which of its four nodes are in the block.
     """
     graph = plan.graph
-    alone = np.ones(graph.edges, dtype=bool)
-    if plan.faces is not None:
-        alone[plan.faces] = False
-    cut = np.flatnonzero(alone & (of[graph.tails] != of[graph.heads]))
+    cut = np.flatnonzero(plan.alone & (of[graph.tails] != of[graph.heads]))
     lengths, code = np.unique(graph.lengths[cut], return_inverse=True)
     blocks, codes, many = [of[graph.tails[cut]], of[graph.heads[cut]]], [code, code], len(lengths)
     if plan.faces is not None:
@@ -245,12 +242,7 @@ def _boundary_kinds(plan: EdgeHistogram, of: Ids, count: int) -> tuple[Ids, Ids]
             codes.append(many + 16 * code.ravel()[new] + held[new])
         many += 16 * len(rows)
     result, parts = np.concatenate(blocks), np.concatenate(codes)
-    result, parts = result[result >= 0], parts[result >= 0]
-    sums = np.zeros((2, count), dtype=np.uint64)
-    for row, mark in zip(sums, marks(2 * many).reshape(2, many), strict=True):
-        np.add.at(row, result, mark[parts])
-    _, first, kinds = np.unique(sums.T, axis=0, return_index=True, return_inverse=True)
-    return first, kinds.ravel()
+    return kinds_of(result[result >= 0], parts[result >= 0], count, many)
 
 
 def sized_blocks(levels: Levels, miss: float, width: Callable[[int, float], float]) -> NestedBlocks:

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError, one_of
@@ -92,6 +93,14 @@ class EdgeHistogram:
         """The cycles whose noise is drawn together, or None."""
         return self.graph.faces if self.blocks == "faces" else None
 
+    @property
+    def alone(self) -> NDArray[np.bool_]:
+        """Which edges have noise of their own: those of no face that is drawn together."""
+        result = np.ones(self.graph.edges, dtype=bool)
+        if self.faces is not None:
+            result[self.faces] = False
+        return result
+
     @cached_property
     def event(self) -> Event:
         """What releasing it causes; in the local model, each user's report.
@@ -122,13 +131,11 @@ class EdgeHistogram:
         if self.faces is None:
             return heavy.sparse.csr_array(graph.incidence @ heavy.sparse.diags_array(deviations**2) @ graph.incidence.T)
         unit = float(self.scale) ** 2 / self.reports
-        alone = np.ones(graph.edges, dtype=bool)
-        alone[self.faces] = False
         moments = np.array([cycle_moments(tuple(row)) for row in graph.lengths[self.faces].tolist()]) * unit
         moments *= graph.face_signs[:, :, None] * graph.face_signs[:, None, :]
         rows = np.repeat(self.faces, 4, axis=1).ravel()
         columns = np.tile(self.faces, (1, 4)).ravel()
-        each = np.flatnonzero(alone)
+        each = np.flatnonzero(self.alone)
         of_edges = heavy.sparse.csr_array(
             (
                 np.concatenate([moments.ravel(), deviations[each] ** 2]),
@@ -220,15 +227,20 @@ def certified(space: Space, graph: NeighbourGraph) -> NeighbourGraph:
 
 def reach_upper(space: Space, graph: NeighbourGraph) -> float:
     """An upper bound on the cost, along the graph, of moving a user's data anywhere: at most 1."""
+    return min(1.0, diameter_upper(space, graph))
+
+
+def diameter_upper(space: Space, graph: NeighbourGraph) -> float:
+    """How far items lie apart along the graph, at most."""
     slack = 1.0 + graph.nodes * 2.0**-50
     if graph.nodes > _FEW_NODES:
         # Twice the reach from one node: everything is within it through that node.
         middle = int(np.argmin(graph.distances([0, graph.nodes // 2, graph.nodes - 1]).max(axis=0)))
-        return min(1.0, 2.0 * float(graph.distances([middle]).max()) * slack)
+        return 2.0 * float(graph.distances([middle]).max()) * slack
     paths = graph.distances()
     if graph.weights is None:
         paths = paths[: space.items, : space.items]
-    return min(1.0, float(paths.max()) * slack)
+    return float(paths.max()) * slack
 
 
 _PRODUCT_GAPS = (2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 45, 64, 90, 128, 181, 256, 362, 512)

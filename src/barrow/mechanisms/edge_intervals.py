@@ -70,15 +70,12 @@ def noise_of(plan: EdgeHistogram, weights: ArrayLike) -> EdgeSum:
         )
     change = c[graph.heads] - c[graph.tails]
     rate = 1.0 / float_up(plan.scale)
+    cut = plan.alone & (change != 0.0)
+    scales = np.abs(change[cut]) / (graph.lengths[cut] * rate)
     if plan.faces is None:
-        cut = change != 0.0
-        return EdgeSum(np.abs(change[cut]) / (graph.lengths[cut] * rate), reports=plan.reports)
-    alone = np.ones(graph.edges, dtype=bool)
-    alone[plan.faces] = False
-    cut = alone & (change != 0.0)
+        return EdgeSum(scales, reports=plan.reports)
     turned = change[plan.faces] * graph.face_signs
     met = (turned != 0.0).any(axis=1)
-    scales = np.abs(change[cut]) / (graph.lengths[cut] * rate)
     return EdgeSum(scales, turned[met], graph.lengths[plan.faces][met], rate, plan.reports)
 
 

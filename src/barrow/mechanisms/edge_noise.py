@@ -171,7 +171,7 @@ def node_half_widths(plan: EdgeHistogram, miss: float = 0.05) -> Floats:
     order = np.argsort(nodes, kind="stable")
     nodes, codes = nodes[order], codes[order]
     starts = np.searchsorted(nodes, np.arange(plan.graph.nodes + 1))
-    first, kinds = _kinds(nodes, codes, plan.graph.nodes, len(laplace) + len(corners))
+    first, kinds = kinds_of(nodes, codes, plan.graph.nodes, len(laplace) + len(corners))
     degrees = (starts[1:] - starts[:-1])[first]
     result = np.zeros(len(first))
     for degree in np.unique(degrees).tolist():
@@ -193,10 +193,7 @@ def _parts(plan: EdgeHistogram) -> tuple[Ids, Ids, Floats, Floats]:
 
     Node k of a face lies between its edges k-1 and k: the cycle's noise adds f_(k-1) - f_k there.
     """
-    graph = plan.graph
-    alone = np.ones(graph.edges, dtype=bool)
-    if plan.faces is not None:
-        alone[plan.faces] = False
+    graph, alone = plan.graph, plan.alone
     scales, codes = np.unique(1.0 / graph.lengths[alone], return_inverse=True)
     nodes = np.concatenate([graph.tails[alone], graph.heads[alone]])
     codes = np.concatenate([codes, codes])
@@ -209,7 +206,7 @@ def _parts(plan: EdgeHistogram) -> tuple[Ids, Ids, Floats, Floats]:
     return nodes, np.concatenate([codes, len(scales) + corners.ravel()]), scales, rows
 
 
-def _kinds(nodes: Ids, codes: Ids, count: int, distributions: int) -> tuple[Ids, Ids]:
+def kinds_of(nodes: Ids, codes: Ids, count: int, distributions: int) -> tuple[Ids, Ids]:
     """One node of each kind of surroundings, and the kind of every node: equal sums of two marks for each part."""
     sums = np.zeros((2, count), dtype=np.uint64)
     for row, mark in zip(sums, marks(2 * distributions).reshape(2, distributions), strict=True):

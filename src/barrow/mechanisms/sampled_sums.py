@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from barrow.mechanisms.edge_histogram import EdgeHistogram, Spacing, edge_histogram
+from barrow.mechanisms.edge_histogram import EdgeHistogram, Spacing, diameter_upper, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise, node_half_widths
 from barrow.mechanisms.summed import SumForm, SumGroup
 from barrow.noise import RandomSource, uniform_below, uniform_places
@@ -32,7 +32,6 @@ _LEAST_BITS, _MOST_BITS, _MOST_URN_BITS = 10, 24, 16
 """Of s. Where two or more must be honest, noise comes from an urn with as many balls as it has samples: seconds."""
 _SAMPLING = 16
 """The variance that sampling adds to the share of any region is at most the noise's own over this."""
-_FEW_NODES = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +78,7 @@ class SampledEdgeNoise(EdgeNoise):
     @cached_property
     def event(self) -> Event:
         """A release about samples of each person."""
-        spread = diameter_upper(self.plan.space, self.plan.graph)
+        spread = _spread(self.plan.space, self.plan.graph)
         inner = SecureSum(self.inner * spread, aggregators=self.parties.aggregators, dishonest=self.parties.dishonest)
         return SampledItems(samples=self.samples, delta=0, inner=inner)
 
@@ -128,16 +127,9 @@ def edge_ratios(inner: Fraction, samples: int, graph: NeighbourGraph) -> list[Fr
     return [1 / (1 + inner * Fraction(length) / samples) for length in graph.lengths.tolist()]
 
 
-def diameter_upper(space: Space, graph: NeighbourGraph) -> Fraction:
+def _spread(space: Space, graph: NeighbourGraph) -> Fraction:
     """How far samples may lie apart along the graph, at least 1."""
-    slack = 1.0 + graph.nodes * 2.0**-50
-    if graph.nodes > _FEW_NODES:
-        middle = int(np.argmin(graph.distances([0, graph.nodes // 2, graph.nodes - 1]).max(axis=0)))
-        return max(Fraction(1), Fraction(2.0 * float(graph.distances([middle]).max()) * slack))
-    paths = graph.distances()
-    if graph.weights is None:
-        paths = paths[: space.items, : space.items]
-    return max(Fraction(1), Fraction(float(paths.max()) * slack))
+    return Fraction(max(1.0, diameter_upper(space, graph)))
 
 
 def samples_for(people: int, alpha: Fraction, longest: float, parties: Aggregation) -> int:
@@ -177,7 +169,7 @@ def sampled_edge_noise(
     base = edge_histogram(space, rate, users=1, model=Model.LOCAL, spacing=spacing, blocks="edges")
     longest = float(base.graph.lengths.max())
     s = samples_for(who.planned or n, rate, longest, who)
-    inner = inner_for(rate, s) / diameter_upper(space, base.graph)
+    inner = inner_for(rate, s) / _spread(space, base.graph)
     return SampledEdgeNoise(_planned(base, inner, s, n, who), rate, inner, s, n, who)
 
 

@@ -93,7 +93,7 @@ def user_level_histogram(
         return with_others(request)
     built = request.at_worst(space, HISTOGRAMS[kind])
     event = UserLevelRelease(budget, delta=slack, model=Model.CENTRAL)
-    return replace(built, noise=replace(_additive(built), event=event))
+    return replace(built, noise=replace(built.on_outputs, event=event))
 
 
 @dataclass(frozen=True)
@@ -149,12 +149,6 @@ def _rate_and_ratio(mechanism: HistogramNoise) -> tuple[Fraction, Fraction]:
     if isinstance(event, GaussianNoise):
         return event.mu, Fraction(1) if event.range_ratio is None else event.range_ratio
     raise ParameterError("The histogram is not made by additive noise.", allowed="K-norm or Gaussian noise", fix="")
-
-
-def _additive(mechanism: HistogramNoise) -> AdditiveNoise:
-    if not isinstance(mechanism.noise, AdditiveNoise):
-        raise ParameterError("The histogram is not made by additive noise.", allowed="additive noise", fix="")
-    return mechanism.noise
 
 
 def _weights(tree: EdgeTree, noise: str) -> tuple[int, ...]:
