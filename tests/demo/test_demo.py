@@ -40,7 +40,7 @@ def place(tmp_path_factory):
     here, before = tmp_path_factory.mktemp("demo"), Path.cwd()
     os.chdir(here)
     try:
-        flights = call()
+        flights = call("--verbose")
         words = call("--data", "shakespeare", "--out", "plays", "--json")
         yield flights, words
     finally:
@@ -210,6 +210,18 @@ def test_the_words_say_what_the_statements_say(printed):
     assert max(len(line) for line in printed.splitlines()) <= 78
     assert "barrow verify barrow-demo/map" in printed
     assert "barrow plan barrow-demo/study.toml" in printed
+
+
+@pytest.mark.parametrize("name", ["flights", "shakespeare"])
+def test_a_demo_is_one_screen(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, _ = call("--data", name)
+    lines = out.splitlines()
+    assert (code, max(map(len, lines)) <= 78) == (0, True)
+    assert len(lines) <= 24
+    assert [line.split()[0] for line in lines if line[0] != " "][:2] == ["Data", "Promises"]
+    assert "if all data of one" in out
+    assert "--verbose says more" in lines[-1]
 
 
 def test_json_says_everything(data):

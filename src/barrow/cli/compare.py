@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +12,9 @@ from barrow.cli.pages import page_options, write_page
 from barrow.cli.study_options import asking_options, study_and_questions, verbose_option
 from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, output_options
 from barrow.render import report as pages
+
+if TYPE_CHECKING:
+    from barrow.planning import Comparison
 
 
 @click.command()
@@ -70,16 +73,30 @@ def compare(
             continue
         if len(results) > 1:
             echo(f"── {question.label}")
-        for line in one.lines(verbose=verbose):
+        for line in one.lines(verbose=verbose) if verbose or len(results) == 1 else _beside(one):
             echo_alarm(line) if line == one.alarm else echo(line)
     if not output.quiet:
+        if len(results) > 1 and not verbose and (problem := max(results, key=_worst).alarm):
+            echo_alarm(problem)
         if wrote is not None:
             echo(f"\nWrote {wrote}.")
-        echo(f"\nNothing was read and nothing was spent{_more(verbose)}. Next: barrow plan")
+        echo(f"\nNothing was read and nothing was spent{_more(verbose, len(results) > 1)}. Next: barrow plan")
 
 
-def _more(verbose: bool) -> str:
-    return "" if verbose else " (--verbose shows the other mechanisms, and which cannot answer)"
+def _beside(one: Comparison) -> list[str]:
+    """What a comparison says without its table, where there are several."""
+    others = [one.against(baseline) for baseline in one.baselines[1:]]
+    return [one.sentence, *others, *(line for line in one.warnings() if line != one.alarm)]
+
+
+def _worst(one: Comparison) -> float:
+    return one.choice.guarantee.epsilon_at(1)
+
+
+def _more(verbose: bool, several: bool) -> str:
+    if verbose:
+        return ""
+    return f" (--verbose shows {'the tables' if several else 'the other mechanisms, and which cannot answer'})"
 
 
 def _models(study: work.Study, questions: list[work.Question], held: int | None, output: Printer) -> None:

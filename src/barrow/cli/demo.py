@@ -9,9 +9,10 @@ from pathlib import Path
 
 import click
 
+from barrow.cli.study_options import verbose_option
 from barrow.cli.terminal import Printer, output_options_with
 from barrow.demo import run_demo
-from barrow.demo.words import lines
+from barrow.demo.words import brief_lines, lines
 
 
 @click.command()
@@ -19,8 +20,9 @@ from barrow.demo.words import lines
 @click.option(
     "--data", type=click.Choice(["flights", "shakespeare"]), default="flights", show_default=True, help="What to show."
 )
+@verbose_option
 @output_options_with("Print the folder only.")
-def demo(out: str, data: str, output: Printer) -> None:
+def demo(out: str, data: str, verbose: bool, output: Printer) -> None:
     """Release from bundled real data: promises, alpha, answers with their errors, the worst case.
 
     It works offline and takes a few seconds. The folder holds the data, the study, a ledger and the results.
@@ -32,7 +34,12 @@ def demo(out: str, data: str, output: Printer) -> None:
     """  # noqa: D301  (click reads the backspace)
     result = run_demo(out, data)
     steps = _next_steps(str(result.folder), next(iter(result.shown)), str(result.study.ledger))
-    output.tell(result.to_json(), str(result.folder), *lines(result, next_steps=steps))
+    told = (
+        lines(result, next_steps=steps)
+        if verbose
+        else brief_lines(result, next_steps=[steps[0].removesuffix(" in a browser"), steps[1]])
+    )
+    output.tell(result.to_json(), str(result.folder), *told)
 
 
 def _next_steps(folder: str, name: str, ledger: str) -> list[str]:

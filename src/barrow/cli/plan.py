@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import replace
@@ -86,7 +87,10 @@ def plan(
         for built in parts:
             _show(study, built, output.quiet, verbose, several=len(parts) > 1)
     if not output.silent:
-        for line in left:
+        worst = max(plans, key=lambda one: one.worst_epsilon)
+        if len(parts) > 1 and not verbose and (problem := work.worst_alarm(worst)):
+            echo_alarm(f"Alarm     {problem}")
+        for line in left if verbose or len(parts) == 1 else _tightest(left):
             echo(f"Left      {line}")
         for line in together:
             echo(f"Together  {line}")
@@ -96,12 +100,22 @@ def plan(
             echo(line)
         more = "" if verbose else " (barrow plan --verbose says more)"
         named = next((word for word in words if word.endswith(".toml")), file)
-        echo(f"\nNo private value was read and nothing was spent{more}. Next: {next_step(study, named)}")
+        before = "\n" if len(parts) == 1 else ""  # the plans of two questions fit on one screen
+        echo(f"{before}No private value was read and nothing was spent{more}. Next: {next_step(study, named)}")
     chosen = [each for each in plans if each.question.traits.of_shares]
     if chosen:  # for means nothing is loaded
         work.keep_choices(chosen)
     if isinstance(ctx.obj, RepeatedRun) and not any(work.declared_parts(each.question, study.space) for each in plans):
         ctx.obj.keep()
+
+
+def _tightest(left: Sequence[str]) -> Sequence[str]:
+    """Of lines about promises the one that allows the fewest more releases."""
+    numbers = [re.search(r": ([\d,]+) more", line) for line in left]
+    if len(left) < 2 or None in numbers:
+        return left
+    fewest = min(range(len(left)), key=lambda i: int((numbers[i] or [""])[1].replace(",", "")))
+    return [left[fewest]]
 
 
 def next_step(study: work.Study, file: str | None) -> str:
@@ -144,8 +158,8 @@ def _show(study: work.Study, parts: work.ReleaseParts, quiet: bool, verbose: boo
     if several:
         echo(f"── {name}")
     shown = plan if parts.about.people_of is None else max(parts.plans.values(), key=work.widest)
-    echo(str(shown) if verbose else "\n".join(work.brief_lines(shown)))
-    if problem := work.worst_alarm(plan):
+    echo(str(shown) if verbose else "\n".join(work.brief_lines(shown, several=several)))
+    if (verbose or not several) and (problem := work.worst_alarm(plan)):
         echo_alarm(f"Alarm     {problem}")
     if parts.about.people_of is not None:
         unit = PERCENT if plan.question.traits.in_percent else plan.error_unit

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from barrow.cli import work
-from barrow.cli.first_values import first_values
+from barrow.cli.first_values import first_sentences, first_values
 from barrow.cli.pages import show_page
 from barrow.cli.study_options import (
     asking_options,
@@ -89,12 +89,15 @@ def release(
         result, again = _released(series, about, folder if out is None else Path(out), key, output.silent)
         done.append(result)
         if not output.as_json:
-            _show(result, again, output.quiet, verbose)
+            _show(result, again, output.quiet, verbose, several=len(wanted) > 1)
         if opened and result.report.is_file():
             show_page(result.report)
+    if not output.silent and len(done) > 1 and not verbose:
+        _alarm(max(done, key=lambda one: one.statement.worst_case.epsilon))
     if not output.silent:
         place = str(done[0].folder) if len(done) == 1 else "FOLDER"
-        echo(f"\nNext: open {place}/report.html; barrow verify {place}; barrow explain {place}")
+        before = "\n" if len(done) == 1 else ""  # two releases fit on one screen
+        echo(f"{before}Next: open {place}/report.html; barrow verify {place}; barrow explain {place}")
     if output.as_json:
         told = [_plain(result) for result in done]
         echo_json(told[0] if len(told) == 1 else {"releases": told})
@@ -134,32 +137,40 @@ def _plain(result: work.Release) -> dict[str, Any]:
     return {**msgspec.to_builtins(result.statement), "folder": str(result.folder), "values": rows}
 
 
-def _show(result: work.Release, again: bool, quiet: bool, verbose: bool) -> None:
+def _show(result: work.Release, again: bool, quiet: bool, verbose: bool, *, several: bool) -> None:
     if quiet:
         echo_raw(str(result.folder))
         return
-    echo(str(result) if verbose else _brief(result))
+    echo(str(result) if verbose else _brief(result, several))
     if result.plan is not None and not verbose:
         for text in work.warnings(result.plan):
             echo(text)
-    worst = result.statement.worst_case
-    about = result.statement.answer.about
-    unit = None if about is None or "," in about.reads or ".." in about.reads else about.unit or None
-    if problem := work.alarm(worst.epsilon, result.statement.delta, unit):
-        echo_alarm(problem)
+    if verbose or not several:
+        _alarm(result)
     if again:
         entry = result.statement.ledger
         where = "" if entry is None else f" (entry {entry.entry} of the ledger)"
-        echo(f"This release was made before{where}. It is shown again; nothing was spent.")
+        echo(f"This release was made before{where}; nothing was spent.")
     files = sorted(path.name for path in result.folder.iterdir())
     listed = f": {', '.join(files)}" if verbose else f" ({len(files)} files)"
     echo(f"{'In' if again else 'Wrote'} {result.folder}{listed}")
 
 
-def _brief(result: work.Release) -> str:
-    """What was released, its first values, and what anyone can learn about one person."""
+def _alarm(result: work.Release) -> None:
+    """Say in red that all data of one person together are hardly hidden, if they are."""
+    worst = result.statement.worst_case
+    about = result.statement.answer.about
+    unit = None if about is None or "," in about.reads or ".." in about.reads else about.unit or None
+    if problem := work.alarm(worst.epsilon, result.statement.delta, unit):
+        echo_alarm(problem)
+
+
+def _brief(result: work.Release, several: bool) -> str:
+    """What was released, its first values, and what anyone can learn about one person; less of each of several."""
     statement = result.statement
     odds = [(row.odds, f"if {row.changed}") for row in statement.protected]
+    if several and len(odds) > 1:
+        odds = [(max(most for most, _ in odds), "for what was promised")]
     odds.append((statement.worst_case.odds, "if everything had been different"))
     learnt = "; ".join(f"{work.percent_up(most)} {change}" for most, change in odds)
     reads = statement.answer.about.reads if statement.answer.about is not None else ""
@@ -167,8 +178,8 @@ def _brief(result: work.Release) -> str:
     return "\n".join(
         [
             f"── {name}",
-            work.released_words(statement),
-            *first_values(result),
+            first_sentences(work.released_words(statement), 1 if several else 2),
+            *(first_values(result, 3, 4) if several else first_values(result)),
             f"A 50 % guess about one person can become at most {learnt}.",
         ]
     )

@@ -20,14 +20,30 @@ _WIDTH = 78
 _LABEL = 10
 
 
+def brief_lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",)) -> list[str]:
+    """What was promised, released and risked, on one screen of 24 lines, at most 78 columns wide."""
+    text = _beginning(result)
+    for number, (name, shown) in enumerate(result.shown.items()):
+        text += block(name.capitalize(), [result.example.titles[name]])
+        ratio = shown.ratio.partition(" that ")[0] + " with the same promises" * (number == 0)
+        if estimate(shown.plan).threshold is not None:
+            text += [*heat_map(shown.plan, shown.release.values, width=_WIDTH - 14), *block("", [ratio])]
+        elif len(values := _values(shown)) == 1:
+            text += block("", [f"{values[0].strip()}, {ratio}"])
+        else:
+            text += [*values, *block("", [ratio])]
+    worst = odds_sentence(result.worst_epsilon, float_up(result.policy.delta))
+    changed = f"if all data of one {result.example.person} were different"
+    text += block("Worst", [f"{changed}, {worst[0].lower()}{worst[1:]}"])
+    text += block("Next", ["; ".join(next_steps)])
+    return [*text, f"{'':<{_LABEL}}({result.seconds:.1f} s; --verbose says more)"]
+
+
 def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",)) -> list[str]:
-    """The demo's report, at most 78 columns wide."""
+    """All that the demo has to say, at most 78 columns wide."""
     policy, person = result.policy, result.example.person
     space = policy.space
-    people = result.study.users or 0
-    source = f"{result.example.about} ({result.example.credit}, bundled)"
-    text = block("Data", [f"{people:,} {_plural(person)} stand in for people: {source}"])
-    text += block("Promises", _promises(result))
+    text = _beginning(result)
     per = f"{space.diameter:,.0f} {space.unit}"
     snapped = space.snapping_upper * space.diameter
     grid = f"; records snapped to a public grid by at most {up(snapped)} {space.unit}, counted" if snapped else ""
@@ -54,6 +70,12 @@ def lines(result: DemoResult, *, next_steps: Iterable[str] = ("barrow choose",))
     )
     text += block("Next", next_steps)
     return [*text, f"{'':<{_LABEL}}({result.seconds:.1f} s)"]
+
+
+def _beginning(result: DemoResult) -> list[str]:
+    source = f"{result.example.about} ({result.example.credit}, bundled)"
+    people = f"{result.study.users or 0:,} {_plural(result.example.person)}"
+    return block("Data", [f"{people} stand in for people: {source}"]) + block("Promises", _promises(result))
 
 
 def block(label: str, texts: Iterable[str]) -> list[str]:
@@ -110,11 +132,18 @@ def _release(name: str, title: str, shown: Shown) -> list[str]:
             f"{out:,} stand out from the noise:",
         ]
         return [*block(name.capitalize(), texts), *heat_map(plan, release.values, width=_WIDTH - 14), *after]
+    return [*block(name.capitalize(), texts), *_values(shown), *after]
+
+
+def _values(shown: Shown) -> list[str]:
+    """The released numbers with their intervals."""
+    rows, unit = shown.release.rows(), shown.release.statement.answer.unit
+    each = f"± {up(shown.release.error, 2)} {unit}".rstrip()
     if len(rows) == 1:
-        return [*block(name.capitalize(), [*texts, f"{rows[0]['value']:,.0f} {each} (95 %)"]), *after]
-    names: Any = plan.question.to_spec().get("names") or [row["output"] for row in rows]
+        return block("", [f"{rows[0]['value']:,.0f} {each} (95 %)"])
+    names: Any = shown.plan.question.to_spec().get("names") or [row["output"] for row in rows]
     values = [f"{'':<{_LABEL}}{x:<12} {row['value']:8.3f} {each}" for x, row in zip(names, rows, strict=True)]
-    return [*block(name.capitalize(), texts), *values, *block("", ["each with probability 95 %"]), *after]
+    return [*values, *block("", ["each with probability 95 %"])]
 
 
 def _geojson(result: DemoResult) -> str:

@@ -131,8 +131,10 @@ def plan_lines(answer: Answer) -> list[str]:
     return [*lines, *other_lines(answer)]
 
 
-def brief_lines(answer: Answer) -> list[str]:
+def brief_lines(answer: Answer, *, several: bool = False) -> list[str]:
     """What to know first: what is asked, how accurate it is, what anyone can learn, and user-level DP beside it.
+
+    Of several answers on one screen only the promise at which anyone can learn the most is said.
 
     >>> from barrow.questions import Mean, Terms
     >>> from barrow.spaces import Line
@@ -149,16 +151,23 @@ def brief_lines(answer: Answer) -> list[str]:
     terms, delta = answer.terms, answer.guarantee.definition.delta_at(1)
     error = next((line for line in answer_lines(answer) if line.startswith("Error")), None)
     against = next((line for line in other_lines(answer) if line.startswith("Against")), None)
+    if several and against is not None:
+        against = against.partition("; at the same worst case")[0]
     problems = [*grid_costs(terms), *texts(notes_of(answer), Severity.UNPROVED, Severity.WARNING)]
     lines = [f"Question  {answer.description}", *(line for line in [error] if line)]
     if terms.parties is not None:
         lines.append(f"Trust     {terms.parties.trusted}")
     lines += [f"Warning   {text}" for text in problems]
-    for promise, epsilon in zip(terms.promises, charges(answer), strict=True):
+    paid_for = list(zip(terms.promises, charges(answer), strict=True))
+    if several and len(paid_for) > 1:
+        paid_for = [max(paid_for, key=lambda pair: pair[1])]
+    for promise, epsilon in paid_for:
         most = percent_up(odds_upper(float_up(epsilon), float_up(answer.guarantee.delta)))
         paid = f"ε {at_most(epsilon)} of {near(promise.epsilon)}"
         move = describe_move(promise, terms.space)
         lines.append(f"Hidden    {move}: a 50 % guess can become at most {most} ({paid})")
+    if len(paid_for) < len(terms.promises):
+        lines[-1] += "; at other promises less"
     worst = answer.worst_epsilon
     most = percent_up(odds_upper(worst, delta))
     lines.append(f"Worst     all data of one person different: at most {most} (ε ≤ {at_most(worst)})")
