@@ -205,7 +205,7 @@ def test_the_flow_of_the_noise_has_the_gamma_distribution():
     from barrow.transport.graph_flow import cheapest_flow
 
     g = plan.graph
-    costs = [cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, drawn(plan, source)).upper for _ in range(60)]
+    costs = [cheapest_flow(g, drawn(plan, source)).upper for _ in range(60)]
     # The cost of the drawn flow is a Gamma variate, and the cheapest flow costs no more.
     assert max(costs) <= gammainccinv(plan.freedom, 0.05) * float(plan.scale) + float(plan.grid) / 2 * g.nodes
     assert np.mean(costs) <= plan.noise_cost_upper

@@ -116,9 +116,9 @@ def test_the_nearest_histogram_is_that_of_a_linear_programme_and_keeps_its_bound
     costs = np.concatenate([g.lengths, g.lengths, np.zeros(space.items)])
     best = linprog(costs, A_eq=hstack([g.incidence, -g.incidence, hats.T]), b_eq=y, method="highs").fun
     result = decoder.nearest(values)
-    ours = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, y - hats.T @ result).upper
-    noise = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, y - hats.T @ truth).upper
-    off = cheapest_flow(g.nodes, g.tails, g.heads, g.lengths, hats.T @ (result - truth)).upper
+    ours = cheapest_flow(g, y - hats.T @ result).upper
+    noise = cheapest_flow(g, y - hats.T @ truth).upper
+    off = cheapest_flow(g, hats.T @ (result - truth)).upper
     assert best * (1 - 1e-6) <= ours <= 1.03 * best + 1e-9
     assert off <= 2.03 * noise
 

@@ -9,6 +9,7 @@ from barrow.mechanisms.histograms import histogram_noise
 from barrow.planning.simulate import StandIn, raw_error, reference_distribution, simulate, stand_in
 from barrow.spaces import Circle, Discrete, Earth, Elsewhere, Euclidean, Hexagons, Line, Product
 from barrow.spaces.grids import snapping_means
+from barrow.spaces.neighbours import Net
 from barrow.transport import emd, kr_norm, measure_of
 from barrow.transport.graph_flow import cheapest_flow, emd_flow_upper
 
@@ -148,9 +149,9 @@ def test_a_star_has_one_flow():
     lengths = rng.uniform(0.1, 1.0, 6)
     middle, others = np.full(6, 6), np.arange(6)
     for tails, heads in ((others, middle), (middle, others)):
-        star = cheapest_flow(7, tails, heads, lengths, difference)
+        star = cheapest_flow(Net(7, tails, heads, lengths), difference)
         # One more edge, longer than any way around it: the general solvers must find the same.
-        same = cheapest_flow(7, [*tails, 0], [*heads, 1], [*lengths, 50.0], difference)
+        same = cheapest_flow(Net(7, [*tails, 0], [*heads, 1], [*lengths, 50.0]), difference)
         assert star.upper == pytest.approx(same.upper, rel=1e-6)
         assert star.masses == pytest.approx(same.masses[:6], abs=1e-9)
     assert star.upper == pytest.approx(np.abs(difference[:6]) @ lengths)

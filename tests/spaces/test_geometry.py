@@ -232,8 +232,8 @@ def test_squares_have_the_formulas_of_a_box():
         ]
     assert suited(board) == "planar_laplace"
     assert spacings(board) == spacings(box)
-    tails, heads = near_pairs(board)[:2]
-    assert np.array_equal(np.stack([tails, heads]), np.stack(near_pairs(box)[:2]))
+    own, other = near_pairs(board), near_pairs(box)
+    assert np.array_equal(np.stack([own.tails, own.heads]), np.stack([other.tails, other.heads]))
 
 
 def test_a_fork_has_the_formulas_of_a_tree():

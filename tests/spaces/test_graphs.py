@@ -35,7 +35,7 @@ from barrow.spaces import (
 )
 from barrow.spaces.latitudes import latitude_graph, scattered_graph
 from barrow.spaces.lattices import line_axis
-from barrow.spaces.neighbours import WEIGHT_BITS, check_connected, path_lengths
+from barrow.spaces.neighbours import WEIGHT_BITS, Net, check_connected
 from barrow.spaces.product import edge_colours, product_graph, rounded
 from barrow.spaces.spanners import MOST_CERTIFIED, flow_cost, greedy_spanner
 from barrow.spaces.tree_edges import nested_edges
@@ -451,7 +451,7 @@ def test_check_connected():
 
 
 def test_path_lengths():
-    assert path_lengths(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25]), [2]).tolist() == [
+    assert Net(3, np.array([0, 1]), np.array([1, 2]), np.array([0.5, 0.25])).distances([2]).tolist() == [
         [0.75, 0.25, 0.0]
     ]
 
@@ -462,9 +462,9 @@ def test_paths_between_few_nodes_are_those_of_dijkstra_to_the_last_bit(seed, mon
     nodes = int(rng.integers(2, 33))
     tails, heads = rng.integers(0, nodes, (2, 3 * nodes))
     lengths = rng.random(3 * nodes)
-    own = path_lengths(nodes, tails, heads, lengths), path_lengths(nodes, tails, heads, lengths, [0, nodes - 1])
+    own = Net(nodes, tails, heads, lengths).distances(), Net(nodes, tails, heads, lengths).distances([0, nodes - 1])
     monkeypatch.setattr("barrow.spaces.neighbours.FEW_NODES", 0)
-    other = path_lengths(nodes, tails, heads, lengths), path_lengths(nodes, tails, heads, lengths, [0, nodes - 1])
+    other = Net(nodes, tails, heads, lengths).distances(), Net(nodes, tails, heads, lengths).distances([0, nodes - 1])
     assert all((one == two).all() for one, two in zip(own, other, strict=True))
 
 

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array, eye_array, hstack
 
 from barrow.errors import ParameterError
 from barrow.spaces import Circle, Euclidean, Finite, Line
+from barrow.spaces.neighbours import Net
 from barrow.transport import emd
 from barrow.transport.graph_flow import cheapest_flow, emd_flow_upper, near_pairs, nearest_flow
 
@@ -38,7 +39,7 @@ def test_the_cheapest_flow_is_that_of_a_linear_programme(nodes, seed, exact):
     matrix = incidence(nodes, tails, heads)
     costs = np.concatenate([lengths, lengths])
     best = linprog(costs, A_eq=hstack([matrix, -matrix]).tocsr()[1:], b_eq=left[1:], method="highs").fun
-    result = cheapest_flow(nodes, tails, heads, lengths, left, exact=exact)
+    result = cheapest_flow(Net(nodes, tails, heads, lengths), left, exact=exact)
     assert result.lower <= best * (1 + 1e-7)
     assert result.upper >= best * (1 - 1e-7)
     assert result.upper <= best * (1 + (1e-6 if exact else 0.05))
@@ -58,7 +59,7 @@ def test_the_nearest_histogram_is_that_of_a_linear_programme(nodes, seed, exact)
     matrix = incidence(nodes, tails, heads)
     costs = np.concatenate([lengths, lengths, np.zeros(items)])
     best = linprog(costs, A_eq=hstack([matrix, -matrix, weights.T]), b_eq=values, method="highs").fun
-    result = nearest_flow(nodes, tails, heads, lengths, values, weights, exact=exact)
+    result = nearest_flow(Net(nodes, tails, heads, lengths), values, weights, exact=exact)
     assert result.remainder.min() >= 0
     assert result.remainder.sum() == pytest.approx(1.0)
     # Splitting ends after so many steps: where nothing need be moved, a trace is left (lengths are at most 1).
@@ -93,35 +94,34 @@ def test_a_thousand_cells_and_more_are_bounded_closely():
     a, b = rng.dirichlet(np.full(1600, 0.5), size=2)
     true, bound = float(emd(square, a, b)), emd_flow_upper(square, a, b)
     assert true * (1 - 1e-9) <= bound <= 1.03 * true
-    tails, heads, nodes, lengths = near_pairs(square)
-    rough = cheapest_flow(nodes, tails, heads, lengths, a - b, exact=False, tolerance=0.1)
+    rough = cheapest_flow(near_pairs(square), a - b, exact=False, tolerance=0.1)
     assert rough.lower <= bound <= rough.upper * (1 + 1e-6)
     assert rough.upper <= 1.02 * bound
 
 
 def test_bad_graphs_are_refused():
     for call in (
-        lambda: cheapest_flow(3, [0, 1], [1, 2], [0.5, 0.0], [1, 0, -1]),
-        lambda: cheapest_flow(3, [0, 1], [1, 5], [0.5, 1.0], [1, 0, -1]),
-        lambda: cheapest_flow(3, [0], [1, 2], [0.5, 1.0], [1, 0, -1]),
-        lambda: cheapest_flow(3, [0, 1], [1, 2], [0.5, 1.0], [1, 0]),
+        lambda: cheapest_flow(Net(3, [0, 1], [1, 2], [0.5, 0.0]), [1, 0, -1]),
+        lambda: cheapest_flow(Net(3, [0, 1], [1, 5], [0.5, 1.0]), [1, 0, -1]),
+        lambda: cheapest_flow(Net(3, [0], [1, 2], [0.5, 1.0]), [1, 0, -1]),
+        lambda: cheapest_flow(Net(3, [0, 1], [1, 2], [0.5, 1.0]), [1, 0]),
     ):
         with pytest.raises(ParameterError):
             call()
-    assert cheapest_flow(3, [0, 1], [1, 2], [0.5, 1.0], [0, 0, 0]).upper == 0.0
+    assert cheapest_flow(Net(3, [0, 1], [1, 2], [0.5, 1.0]), [0, 0, 0]).upper == 0.0
 
 
 def test_flow():
-    assert round(cheapest_flow(3, [0, 1], [1, 2], [0.5, 0.25], [1.0, 0.0, -1.0]).upper, 9) == 0.75
+    assert round(cheapest_flow(Net(3, [0, 1], [1, 2], [0.5, 0.25]), [1.0, 0.0, -1.0]).upper, 9) == 0.75
 
 
 def test_cheapest_flow():
-    flow = cheapest_flow(4, [0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4, [1.0, 0.0, 0.0, -1.0], exact=False)
+    flow = cheapest_flow(Net(4, [0, 1, 2, 3], [1, 2, 3, 0], [1.0] * 4), [1.0, 0.0, 0.0, -1.0], exact=False)
     assert flow.lower <= 1.0 <= flow.upper <= 1.02 * flow.lower
 
 
 def test_nearest_flow():
-    flow = nearest_flow(3, [0, 1], [1, 2], [0.5, 0.25], [0.7, -0.1, 0.4], eye_array(3, format="csr"))
+    flow = nearest_flow(Net(3, [0, 1], [1, 2], [0.5, 0.25]), [0.7, -0.1, 0.4], eye_array(3, format="csr"))
     assert flow.remainder.round(9).tolist() == [0.7, 0.0, 0.3]
     assert round(flow.upper, 9) == 0.025
 

@@ -52,9 +52,8 @@ class SteepPairs:
     @classmethod
     def of(cls, space: Space) -> SteepPairs:
         """The near pairs of a space; where nothing is known of it, each item and those nearest to it."""
-        tails, heads, nodes, _ = near_pairs(space)
-        if nodes > space.items:
-            tails, heads = _nearest(space)
+        near = near_pairs(space)
+        tails, heads = (near.tails, near.heads) if near.nodes <= space.items else _nearest(space)
         return cls(space, tails, heads, np.asarray(space.distance(tails, heads), dtype=np.float64))
 
     def changes(self, rows: Floats) -> Floats:

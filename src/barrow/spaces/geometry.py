@@ -25,8 +25,6 @@ Ids = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 """South, west, north and east, in degrees."""
-Pairs = tuple[Ids, Ids, int, Floats]
-"""Tails, heads, the number of nodes, and lengths."""
 BOUNDS = ("least_distance_lower", "snapping_upper")
 """What a class must state that states its own distance."""
 P = ParamSpec("P")

@@ -14,9 +14,10 @@ from barrow.spaces.circle import Circle
 from barrow.spaces.elsewhere import Elsewhere
 from barrow.spaces.euclidean import Euclidean
 from barrow.spaces.geographic import Earth
-from barrow.spaces.geometry import ByDistance, Pairs
+from barrow.spaces.geometry import ByDistance
 from barrow.spaces.lattices import ProductEdges
 from barrow.spaces.line import Line
+from barrow.spaces.neighbours import Net
 from barrow.spaces.neighbours import near_pairs as pairs_of_points
 from barrow.spaces.network import Graph
 from barrow.spaces.product import Product
@@ -29,40 +30,42 @@ _FEW_ITEMS = 50
 
 
 @ByDistance
-def near_pairs(space: Space) -> Pairs:
+def near_pairs(space: Space) -> Net:
     """Pairs of near items whose paths stand in for distances."""
     return pairs_of_points(space)
 
 
 @near_pairs.register
-def _(space: Graph) -> Pairs:
+def _(space: Graph) -> Net:
     """Its edges, which are shortest paths, so that none need be looked for."""
     graph = space.graph()
-    return graph.tails, graph.heads, space.size, np.asarray(graph.lengths * float(graph.stretch))
+    return Net(space.size, graph.tails, graph.heads, graph.lengths * float(graph.stretch))
 
 
 @near_pairs.register
-def _(space: Product) -> Pairs:
+def _(space: Product) -> Net:
     """Distances are sums over the parts, so that moves along one part at a time are enough."""
     ends, lengths = [], []
     for part, weight in space.geometry.parts:
         few = part.items <= _FEW_ITEMS and part.geometry.lattice is None and part.geometry.box is None
-        rows, columns = np.triu_indices(part.items, 1) if few or part.items == 1 else near_pairs(part)[:2]
+        near = None if few or part.items == 1 else near_pairs(part)
+        rows, columns = np.triu_indices(part.items, 1) if near is None else (near.tails, near.heads)
         ends.append((rows, columns))
         lengths.append(np.asarray(part.distance(rows, columns), dtype=np.float64) * float(weight))
     net = ProductEdges.of(space._shape, ends)
-    return net.tails, net.heads, space.items, net.lengths(lengths)
+    return Net(space.items, net.tails, net.heads, net.lengths(lengths))
 
 
 @near_pairs.register
-def _(space: AugmentedSpace) -> Pairs:
+def _(space: AugmentedSpace) -> Net:
     """Those inside, and every item is joined to the one that is beside them all."""
     if space.inner.items > 1:
-        tails, heads, nodes, lengths = near_pairs(space.inner)
-        if nodes == space.inner.items:
-            each, last = np.arange(nodes), np.full(nodes, nodes)
-            ways = np.concatenate([lengths, space.distance(each, last)])
-            return np.concatenate([tails, each]), np.concatenate([heads, last]), nodes + 1, ways
+        near = near_pairs(space.inner)
+        if near.nodes == space.inner.items:
+            each, last = np.arange(near.nodes), np.full(near.nodes, near.nodes)
+            ways = np.concatenate([near.lengths, space.distance(each, last)])
+            ends = np.concatenate([near.tails, each]), np.concatenate([near.heads, last])
+            return Net(near.nodes + 1, *ends, ways)
     return pairs_of_points(space)
 
 

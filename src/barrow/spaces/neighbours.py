@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.spaces.geometry import Floats, Ids, Pairs
+from barrow.spaces.geometry import Floats, Ids
 from barrow.spaces.sphere import unit_vectors
 
 if TYPE_CHECKING:
@@ -40,8 +40,104 @@ WEIGHT_BITS = 48
 """Weights are whole multiples of 2^-48, so that floats hold them and sums of them exactly."""
 
 
+@dataclass(frozen=True, eq=False)
+class Net:
+    """Edges between numbered nodes: what paths and flows go along.
+
+    Attributes:
+        nodes: The number of nodes.
+        tails: One end of each edge, shape (edges,).
+        heads: The other end.
+        lengths: The length of each edge, above 0.
+    """
+
+    nodes: int
+    tails: Ints
+    heads: Ints
+    lengths: Floats
+
+    def __post_init__(self) -> None:
+        for name, kind in (("tails", np.int64), ("heads", np.int64), ("lengths", np.float64)):
+            array = np.array(getattr(self, name), dtype=kind)
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+        tails, heads, lengths = self.tails, self.heads, self.lengths
+        if not (tails.ndim == 1 and tails.shape == heads.shape == lengths.shape and tails.size):
+            raise _bad("tails, heads and lengths do not have one entry for each edge")
+        ends = np.concatenate([tails, heads])
+        if ends.min() < 0 or ends.max() >= self.nodes:
+            raise _bad(f"an edge ends at node {ends.max() if ends.min() >= 0 else ends.min()} of {self.nodes}")
+        good = np.isfinite(lengths) & (lengths > 0.0)
+        if not good.all():
+            edge = int(np.argmin(good))
+            raise _bad(f"edge {edge} has the length {lengths[edge]}")
+
+    @property
+    def edges(self) -> int:
+        """The number of edges."""
+        return len(self.lengths)
+
+    @cached_property
+    def incidence(self) -> Any:
+        """D, shape (nodes, edges): a flow f along the edges moves mass D f from their tails to their heads.
+
+        >>> Net(2, [0], [1], [1.0]).incidence.toarray().tolist()
+        [[-1.0], [1.0]]
+        """
+        each = np.arange(self.edges)
+        signs = np.repeat([-1.0, 1.0], self.edges)
+        ends = np.concatenate([self.tails, self.heads])
+        return heavy.sparse.csr_array((signs, (ends, np.concatenate([each, each]))), shape=(self.nodes, self.edges))
+
+    @cached_property
+    def repeated(self) -> Ints:
+        """Edges with the same ends as another one that is not longer."""
+        low, high = np.minimum(self.tails, self.heads), np.maximum(self.tails, self.heads)
+        order = np.lexsort((self.lengths, high, low))
+        again = np.append(False, (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0))
+        return np.asarray(order[again], dtype=np.int64)
+
+    @cached_property
+    def arcs(self) -> tuple[Ids, Ids, Floats, Ids, Ids]:
+        """All ways of one edge, and from each node to itself, in order and each once; and where each edge is there."""
+        n, each = self.nodes, np.arange(self.nodes)
+        keys = np.concatenate([each * (n + 1), self.tails * n + self.heads, self.heads * n + self.tails])
+        costs = np.concatenate([np.zeros(n), self.lengths, self.lengths])
+        order = np.lexsort((costs, keys))
+        first = order[np.append(True, np.diff(keys[order]) != 0)]
+        ways = keys[first]
+        places = np.searchsorted(ways, keys[n:])
+        return ways // n, ways % n, costs[first], places[: self.edges], places[self.edges :]
+
+    def distances(self, sources: Any = None) -> Floats:
+        """Lengths of shortest paths from ``sources`` (nodes; all by default) to every node.
+
+        >>> Net(3, [0, 1], [1, 2], [0.5, 0.25]).distances([0]).tolist()
+        [[0.0, 0.5, 0.75]]
+        """
+        if self.nodes <= FEW_NODES:
+            return self._relaxed[slice(None) if sources is None else sources]
+        once = np.delete(np.arange(self.edges), self.repeated)
+        tails, heads = self.tails[once], self.heads[once]
+        ends = np.minimum(tails, heads), np.maximum(tails, heads)
+        matrix = heavy.sparse.coo_array((self.lengths[once], ends), shape=(self.nodes, self.nodes)).tocsr()
+        return np.asarray(heavy.dijkstra(matrix, directed=False, indices=sources))
+
+    @property
+    def _relaxed(self) -> Floats:
+        """The same between all nodes, edge by edge until nothing gets shorter: quick where nodes are few."""
+        known = np.where(np.eye(self.nodes, dtype=bool), 0.0, np.inf)
+        starts, ends = np.concatenate([self.tails, self.heads]), np.concatenate([self.heads, self.tails])
+        while True:
+            shorter = known.copy()
+            np.minimum.at(shorter.T, ends, (known[:, starts] + np.concatenate([self.lengths, self.lengths])).T)
+            if (shorter == known).all():
+                return known
+            known = shorter
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class NeighbourGraph:
+class NeighbourGraph(Net):
     """A public weighted graph whose nodes carry items: the metric of its paths never exceeds the space's.
 
     Attributes:
@@ -62,43 +158,23 @@ class NeighbourGraph:
     (NeighbourGraph(4 nodes, 4 edges), [[0, 1, 3, 2]], [[1, 1, 1, 1]])
     """
 
-    nodes: int
-    tails: Ints
-    heads: Ints
-    lengths: Floats
     weights: csr_array | None = None
     faces: Ints | None = None
     stretch: Fraction = Fraction(1)
     proved_for: Space | None = field(default=None, init=False)  # a changed copy has to prove it again
 
     def __post_init__(self) -> None:
-        for name, kind in (("tails", np.int64), ("heads", np.int64), ("lengths", np.float64)):
-            array = np.array(getattr(self, name), dtype=kind)
-            array.setflags(write=False)
-            object.__setattr__(self, name, array)
+        super().__post_init__()
+        if (self.tails == self.heads).any():
+            raise _bad(f"edge {int(np.argmax(self.tails == self.heads))} goes from a node to itself")
+        check_connected(self.nodes, self.tails, self.heads)
         object.__setattr__(self, "stretch", Fraction(self.stretch))
-        self._check_edges()
         self._check_weights()
         if self.faces is not None:
             faces = np.array(self.faces, dtype=np.int64).reshape(-1, 4)
             faces.setflags(write=False)
             object.__setattr__(self, "faces", faces)
             _ = self.face_nodes
-
-    def _check_edges(self) -> None:
-        tails, heads, lengths = self.tails, self.heads, self.lengths
-        if not (tails.ndim == 1 and tails.shape == heads.shape == lengths.shape and tails.size):
-            raise _bad("tails, heads and lengths do not have one entry for each edge")
-        ends = np.concatenate([tails, heads])
-        if ends.min() < 0 or ends.max() >= self.nodes:
-            raise _bad(f"an edge ends at node {ends.max() if ends.min() >= 0 else ends.min()} of {self.nodes}")
-        if (tails == heads).any():
-            raise _bad(f"edge {int(np.argmax(tails == heads))} goes from a node to itself")
-        good = np.isfinite(lengths) & (lengths > 0.0)
-        if not good.all():
-            edge = int(np.argmin(good))
-            raise _bad(f"edge {edge} has the length {lengths[edge]}")
-        check_connected(self.nodes, tails, heads)
 
     def _check_weights(self) -> None:
         if self.weights is None:
@@ -115,11 +191,6 @@ class NeighbourGraph:
         return f"NeighbourGraph({self.nodes:,} nodes, {self.edges:,} edges)"
 
     @property
-    def edges(self) -> int:
-        """The number of edges."""
-        return len(self.lengths)
-
-    @property
     def whole_weights(self) -> Any:
         """The weights times 2^48, as integers.
 
@@ -130,18 +201,6 @@ class NeighbourGraph:
             return heavy.sparse.eye_array(self.nodes, dtype=np.int64, format="csr") * 2**WEIGHT_BITS
         whole = np.rint(np.ldexp(self.weights.data, WEIGHT_BITS)).astype(np.int64)
         return heavy.sparse.csr_array((whole, self.weights.indices, self.weights.indptr), shape=self.weights.shape)
-
-    @cached_property
-    def incidence(self) -> Any:
-        """D, shape (nodes, edges): a flow f along the edges moves mass D f from their tails to their heads.
-
-        >>> NeighbourGraph(2, [0], [1], [1.0]).incidence.toarray().tolist()
-        [[-1.0], [1.0]]
-        """
-        each = np.arange(self.edges)
-        signs = np.repeat([-1.0, 1.0], self.edges)
-        ends = np.concatenate([self.tails, self.heads])
-        return heavy.sparse.csr_array((signs, (ends, np.concatenate([each, each]))), shape=(self.nodes, self.edges))
 
     @cached_property
     def face_nodes(self) -> Ints:
@@ -166,14 +225,6 @@ class NeighbourGraph:
         if (last != np.roll(first, -1, axis=1)).any() or (np.diff(np.sort(first, axis=1), axis=1) == 0).any():
             raise _bad("the edges of a face do not go round a cycle of four nodes")
         return first, np.where(forward, 1, -1)
-
-    def distances(self, sources: Any = None) -> Floats:
-        """Lengths of shortest paths from ``sources`` (nodes; all by default) to every node.
-
-        >>> NeighbourGraph(3, [0, 1], [1, 2], [0.5, 0.25]).distances([0]).tolist()
-        [[0.0, 0.5, 0.75]]
-        """
-        return path_lengths(self.nodes, self.tails, self.heads, self.lengths, sources)
 
     @cached_property
     def digest(self) -> str:
@@ -207,38 +258,15 @@ def check_connected(nodes: int, tails: Ints, heads: Ints, labels: Sequence[str] 
         )
 
 
-def path_lengths(nodes: int, tails: Ints, heads: Ints, lengths: Floats, sources: Any = None) -> Floats:
-    """Lengths of shortest paths from ``sources`` (all nodes by default) to every node."""
-    if nodes <= FEW_NODES:
-        return _relaxed(nodes, tails, heads, lengths)[slice(None) if sources is None else sources]
-    low, high = np.minimum(tails, heads), np.maximum(tails, heads)
-    order = np.lexsort((lengths, high, low))  # of edges with the same ends the shortest counts
-    first = order[np.append(True, (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0))]
-    matrix = heavy.sparse.coo_array((lengths[first], (low[first], high[first])), shape=(nodes, nodes)).tocsr()
-    return np.asarray(heavy.dijkstra(matrix, directed=False, indices=sources))
-
-
-def _relaxed(nodes: int, tails: Ints, heads: Ints, lengths: Floats) -> Floats:
-    """The same between all nodes, edge by edge until nothing gets shorter: quick where nodes are few."""
-    known = np.where(np.eye(nodes, dtype=bool), 0.0, np.inf)
-    starts, ends = np.concatenate([tails, heads]), np.concatenate([heads, tails])
-    while True:
-        shorter = known.copy()
-        np.minimum.at(shorter.T, ends, (known[:, starts] + np.concatenate([lengths, lengths])).T)
-        if (shorter == known).all():
-            return known
-        known = shorter
-
-
 def _bad(problem: str) -> ParameterError:
     return ParameterError(
-        f"This is no graph to add noise along: {problem}.",
+        f"This is no graph to move mass or to add noise along: {problem}.",
         allowed="a connected graph with lengths above 0, and items with weights that add up to 1",
         fix="space.graph() makes one",
     )
 
 
-def near_pairs(space: Space) -> Pairs:
+def near_pairs(space: Space) -> Net:
     """Pairs of items that touch on a grid of up to three dimensions, or are near on Earth; else along the graph.
 
     On maps no path along them is more than 2.8 % too long.
@@ -252,9 +280,9 @@ def near_pairs(space: Space) -> Pairs:
     if result is None:
         graph = space.graph()
         if graph.weights is not None or graph.nodes != space.items:
-            return graph.tails, graph.heads, graph.nodes, graph.lengths * float(graph.stretch)
+            return Net(graph.nodes, graph.tails, graph.heads, graph.lengths * float(graph.stretch))
         result = graph.tails, graph.heads
-    return *result, space.items, np.asarray(space.distance(*result), dtype=np.float64)
+    return Net(space.items, *result, np.asarray(space.distance(*result), dtype=np.float64))
 
 
 def _near_on_earth(points: Floats) -> tuple[Ids, Ids] | None:

@@ -16,7 +16,7 @@ from barrow.spaces.covariates import Covariates
 from barrow.spaces.finite import LabelledSpace
 from barrow.spaces.geometry import Geometry
 from barrow.spaces.lattices import SAFE, stretch_upper
-from barrow.spaces.neighbours import NeighbourGraph, check_connected, path_lengths
+from barrow.spaces.neighbours import NeighbourGraph, Net, check_connected
 from barrow.spaces.records import LabelIndex
 from barrow.spaces.space import DISTANCE_ERROR, Floats, Ids, Space
 from barrow.spaces.spanners import MOST_CERTIFIED
@@ -98,24 +98,25 @@ class Graph(LabelledSpace):
             best[e] = min([best[e], *(x + many[c] for c, x in few.items() if c in many)])
         return best
 
-    def _from(self, sources: Any = None) -> Floats:
-        return path_lengths(self.size, self.tails, self.heads, self.lengths, sources)
+    @cached_property
+    def _net(self) -> Net:
+        return Net(self.size, self.tails, self.heads, self.lengths)
 
     @cached_property
     def _paths(self) -> Floats:
         """All shortest paths, in units, the same both ways."""
-        result = self._from()
+        result = self._net.distances()
         return np.minimum(result, result.T)
 
     def _largest(self) -> float:
         if self.size <= MOST_CERTIFIED:
             return float(self._paths.max()) * (1.0 + _SLACK)
         # From one end of a long path to the other; the node halfway sees everything within about half of it.
-        first = int(np.argmax(self._from([0])[0]))
-        there = self._from([first])[0]
-        back = self._from([int(np.argmax(there))])[0]
+        first = int(np.argmax(self._net.distances([0])[0]))
+        there = self._net.distances([first])[0]
+        back = self._net.distances([int(np.argmax(there))])[0]
         middle = int(np.argmin(np.maximum(there, back)))
-        return 2.0 * float(self._from([middle])[0].max()) * (1.0 + _SLACK)
+        return 2.0 * float(self._net.distances([middle])[0].max()) * (1.0 + _SLACK)
 
     def _geometry(self) -> Geometry:
         """Its edges: distances are shortest paths along them."""
@@ -131,7 +132,7 @@ class Graph(LabelledSpace):
         result = np.zeros(a.shape)
         step = max(1, 2**24 // self.size)
         for begin in range(0, len(starts), step):
-            rows = self._from(starts[begin : begin + step])
+            rows = self._net.distances(starts[begin : begin + step])
             here = (which.reshape(a.shape) >= begin) & (which.reshape(a.shape) < begin + step)
             result[here] = rows[which.reshape(a.shape)[here] - begin, b[here]]
         return result / self._diameter
@@ -141,7 +142,7 @@ class Graph(LabelledSpace):
         if self.size <= MOST_CERTIFIED:
             return super().block(rows, columns)
         starts = np.arange(self.size) if rows is None else self._ids(rows)
-        result = self._from(starts)
+        result = self._net.distances(starts)
         return np.asarray(result if columns is None else result[:, self._ids(columns)]) / self._diameter
 
     def _distance_error(self) -> float:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from barrow import heavy
 from barrow.errors import BarrowError, DataError, ParameterError, reading
 from barrow.spaces.geometry import ones
+from barrow.spaces.neighbours import Net
 from barrow.spaces.space import Floats, Ids, Space
 from barrow.transport.graph_flow import exact_flow
 from barrow.transport.solver import Simplex, pot
@@ -152,7 +153,7 @@ def _cost(space: Space, difference: Floats) -> float:
     """What the cheapest transport costs: on a graph with many items along its edges, elsewhere from item to item."""
     paths = space.geometry.paths
     if paths is not None and int((difference > 0.0).sum()) * int((difference < 0.0).sum()) > _MANY_PAIRS:
-        flow = exact_flow(space.items, *paths, difference)
+        flow = exact_flow(Net(space.items, *paths), difference)
         if flow is not None:
             return flow.upper
     return transport(space, difference)[0]

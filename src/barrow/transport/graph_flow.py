@@ -8,10 +8,9 @@ upper bound) and a potential (so a lower one). Proofs in docs/proofs/edge-decodi
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.spaces import Space, nearness
-from barrow.spaces.geometry import Floats, Ids, Pairs
+from barrow.spaces.geometry import Floats
+from barrow.spaces.neighbours import Net
 from barrow.transport.solver import pot
 
 EXACT_NODES = 50_000
@@ -46,22 +46,17 @@ class Flow:
     remainder: Floats | None = None
 
 
-def cheapest_flow(
-    nodes: int, tails: Any, heads: Any, lengths: Any, difference: Any, *, tolerance: float = 0.02, exact: bool = True
-) -> Flow:
+def cheapest_flow(net: Net, difference: Any, *, tolerance: float = 0.02, exact: bool = True) -> Flow:
     """The cheapest flow from where ``difference`` is positive to where it is negative.
 
     Args:
-        nodes: How many nodes.
-        tails: One end of each edge.
-        heads: The other.
-        lengths: What a unit of mass costs along each edge, either way; above 0.
+        net: Edges, whose lengths are what a unit of mass costs along each, either way.
         difference: One number for each node, with sum 0.
         tolerance: Where it is not exact: how much the cost may exceed its lower bound, as a share.
         exact: Use the network simplex where it is installed and the graph is not too large.
     """
-    net, left = _Net.of(nodes, tails, heads, lengths), _checked(nodes, difference)
-    left = left - left.sum() / nodes
+    left = _checked(net.nodes, difference)
+    left = left - left.sum() / net.nodes
     if not left.any():
         return Flow(0.0, 0.0, np.zeros(len(net.lengths)))
     result = _on_star(net, left)
@@ -70,13 +65,13 @@ def cheapest_flow(
     return result if result is not None else _by_splitting(net, left, None, tolerance)
 
 
-def exact_flow(nodes: int, tails: Ids, heads: Ids, lengths: Floats, difference: Floats) -> Flow | None:
+def exact_flow(net: Net, difference: Floats) -> Flow | None:
     """The cheapest flow by the network simplex; None where it is not installed or the graph is too large for it."""
-    left = _checked(nodes, difference)
-    return _by_network(_Net.of(nodes, tails, heads, lengths), left - left.sum() / nodes, None)
+    left = _checked(net.nodes, difference)
+    return _by_network(net, left - left.sum() / net.nodes, None)
 
 
-def _on_star(net: _Net, left: Floats) -> Flow | None:
+def _on_star(net: Net, left: Floats) -> Flow | None:
     """Where every edge ends at one node there is one flow only: what each of the others has too much or too little."""
     for middle, ends, sign in ((net.heads[0], net.tails, 1.0), (net.tails[0], net.heads, -1.0)):
         if len(ends) == net.nodes - 1 and ((net.heads if sign > 0 else net.tails) == middle).all():
@@ -88,93 +83,16 @@ def _on_star(net: _Net, left: Floats) -> Flow | None:
     return None
 
 
-def nearest_flow(
-    nodes: int,
-    tails: Any,
-    heads: Any,
-    lengths: Any,
-    values: Any,
-    weights: Any,
-    *,
-    tolerance: float = 0.02,
-    exact: bool = True,
-) -> Flow:
+def nearest_flow(net: Net, values: Any, weights: Any, *, tolerance: float = 0.02, exact: bool = True) -> Flow:
     """The histogram nearest to signed values at the nodes, by the cheapest flow; see :func:`cheapest_flow`.
 
     ``values`` have the sum 1, about; ``weights``, sparse, (items, nodes), say how much of an item each node carries.
     """
-    net, signed = _Net.of(nodes, tails, heads, lengths), _checked(nodes, values)
-    signed = signed + (1.0 - signed.sum()) / nodes
+    signed = _checked(net.nodes, values)
+    signed = signed + (1.0 - signed.sum()) / net.nodes
     single = weights.nnz == weights.shape[0] and np.unique(weights.indices).size == weights.shape[0]
     result = _by_network(net, signed, weights) if exact and single else None
     return result if result is not None else _by_splitting(net, signed, weights, tolerance)
-
-
-@dataclass(frozen=True, eq=False)
-class _Net:
-    """Edges, checked."""
-
-    nodes: int
-    tails: Ids
-    heads: Ids
-    lengths: Floats
-
-    @staticmethod
-    def of(nodes: int, tails: Any, heads: Any, lengths: Any) -> _Net:
-        """The net of these arrays; of the very same arrays it is the one that was made before."""
-        key = (tails, heads, lengths)
-        for known, net in list(_NETS):
-            if net.nodes == nodes and all(a is b for a, b in zip(known, key, strict=True)):
-                return net
-        net = _Net._checked(nodes, tails, heads, lengths)
-        if all(isinstance(each, np.ndarray) and not each.flags.writeable for each in key):
-            _NETS.append((key, net))
-        return net
-
-    @staticmethod
-    def _checked(nodes: int, tails: Any, heads: Any, lengths: Any) -> _Net:
-        t, h = np.asarray(tails, dtype=np.int64), np.asarray(heads, dtype=np.int64)
-        cost = np.asarray(lengths, dtype=np.float64)
-        if not (t.ndim == 1 and t.shape == h.shape == cost.shape and t.size) or not (cost > 0.0).all():
-            raise ParameterError(
-                f"There are {t.shape} tails, {h.shape} heads and {cost.shape} lengths, or one is not above 0.",
-                allowed="one of each for every edge, lengths above 0",
-                fix="graph.tails, graph.heads, graph.lengths",
-            )
-        if min(t.min(), h.min()) < 0 or max(t.max(), h.max()) >= nodes:
-            raise ParameterError(f"An edge ends beyond {nodes} nodes.", allowed="nodes from 0 on", fix="graph.nodes")
-        return _Net(nodes, t, h, cost)
-
-    @cached_property
-    def repeated(self) -> Any:
-        """Edges with the same ends as another one that is not longer."""
-        low, high = np.minimum(self.tails, self.heads), np.maximum(self.tails, self.heads)
-        order = np.lexsort((self.lengths, high, low))
-        again = np.append(False, (np.diff(low[order]) == 0) & (np.diff(high[order]) == 0))
-        return order[again]
-
-    @cached_property
-    def arcs(self) -> tuple[Ids, Ids, Floats, Ids, Ids]:
-        """All ways of one edge, and from each node to itself, in order and each once; and where each edge is there."""
-        n, each = self.nodes, np.arange(self.nodes)
-        keys = np.concatenate([each * (n + 1), self.tails * n + self.heads, self.heads * n + self.tails])
-        costs = np.concatenate([np.zeros(n), self.lengths, self.lengths])
-        order = np.lexsort((costs, keys))
-        first = order[np.append(True, np.diff(keys[order]) != 0)]
-        ways = keys[first]
-        places = np.searchsorted(ways, keys[n:])
-        return ways // n, ways % n, costs[first], places[: len(self.tails)], places[len(self.tails) :]
-
-    @property
-    def incidence(self) -> Any:
-        each = np.arange(len(self.lengths))
-        signs = np.repeat([1.0, -1.0], len(each))
-        ends = np.concatenate([self.tails, self.heads]), np.concatenate([each, each])
-        return heavy.sparse.csr_array((signs, ends), shape=(self.nodes, len(each)))
-
-
-_NETS: deque[tuple[tuple[Any, Any, Any], _Net]] = deque(maxlen=8)
-"""The last nets, of arrays that nobody can change."""
 
 
 def _checked(nodes: int, values: Any) -> Floats:
@@ -188,7 +106,7 @@ def _checked(nodes: int, values: Any) -> Floats:
     return left
 
 
-def _by_network(net: _Net, left: Floats, weights: Any) -> Flow | None:
+def _by_network(net: Net, left: Floats, weights: Any) -> Flow | None:
     """Exactly: a flow through nodes is a transport plan from each node to itself and its neighbours.
 
     Every node gets room for all that may pass through it; what it does not pass on stays, at no cost.
@@ -250,13 +168,13 @@ def factorised(matrix: Any) -> Callable[[Floats], Floats]:
     return lambda right: np.asarray(parts.solve(right))
 
 
-def _by_splitting(net: _Net, left: Floats, weights: Any, tolerance: float) -> Flow:
+def _by_splitting(net: Net, left: Floats, weights: Any, tolerance: float) -> Flow:
     """Alternating directions on (costs of edges, histogram): projections to all flows, and shrinkage.
 
     In units of cost the edges' matrix is D/length. What is projected is a flow, so its cost is an upper bound; a
     potential that changes by at most the length along each edge gives a lower one.
     """
-    cost_side = (net.incidence @ heavy.sparse.diags_array(1.0 / net.lengths)).tocsr()
+    cost_side = (-net.incidence @ heavy.sparse.diags_array(1.0 / net.lengths)).tocsr()
     edges = len(net.lengths)
     unit = 1.0
     if weights is not None:
@@ -293,13 +211,11 @@ def _by_splitting(net: _Net, left: Floats, weights: Any, tolerance: float) -> Fl
         return Flow(upper * (1.0 + 1e-9), lower * (1.0 - 1e-9), best / net.lengths)
     remainder = np.maximum(best[edges:], 0.0)
     remainder = remainder / remainder.sum()
-    rest = cheapest_flow(
-        net.nodes, net.tails, net.heads, net.lengths, left - weights.T @ remainder, tolerance=tolerance
-    )
+    rest = cheapest_flow(net, left - weights.T @ remainder, tolerance=tolerance)
     return Flow(rest.upper, min(lower, rest.upper), rest.masses, remainder)
 
 
-def _dual_value(net: _Net, left: Floats, weights: Any, potential: Floats) -> float:
+def _dual_value(net: Net, left: Floats, weights: Any, potential: Floats) -> float:
     """What a potential proves, scaled so that it changes by at most the length along every edge."""
     steepest = float((np.abs(potential[net.tails] - potential[net.heads]) / net.lengths).max())
     if steepest == 0.0:
@@ -317,18 +233,14 @@ def emd_flow_upper(space: Space, a: Any, b: Any) -> float:
     On the Earth and on boxes each item is joined to all within 2.4 cells (at most 2.8 % too large in two dimensions),
     products along one part at a time; elsewhere along the space's own neighbourhood graph.
     """
-    tails, heads, nodes, lengths = near_pairs(space)
-    difference = np.zeros(nodes)
+    net = near_pairs(space)
+    difference = np.zeros(net.nodes)
     difference[: space.items] = np.asarray(a, dtype=np.float64) - np.asarray(b, dtype=np.float64)
     # Splitting stops early: its flow is near the cheapest long before its lower bound says so.
-    few = nodes <= _FEW_NODES
-    return cheapest_flow(nodes, tails, heads, lengths, difference, exact=few, tolerance=0.1).upper * (1.0 + 1e-9)
+    return cheapest_flow(net, difference, exact=net.nodes <= _FEW_NODES, tolerance=0.1).upper * (1.0 + 1e-9)
 
 
 @lru_cache(maxsize=8)
-def near_pairs(space: Space) -> Pairs:
-    """Tails, heads, the number of nodes, and distances of pairs of near items whose paths stand in for distances."""
-    tails, heads, nodes, lengths = nearness.near_pairs(space)
-    for array in (tails, heads, lengths):
-        array.setflags(write=False)
-    return tails, heads, nodes, lengths
+def near_pairs(space: Space) -> Net:
+    """Pairs of near items whose paths stand in for distances."""
+    return nearness.near_pairs(space)

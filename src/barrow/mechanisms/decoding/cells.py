@@ -282,13 +282,13 @@ def screened_map(space: Space, values: Floats, blocks: ScreenBlocks, noise: Cell
     if (whole >= 0.0).all() or len(values) > _MOST_FLOW:
         result[indices] = nearest_in_simplex(whole)
         return result
-    tails, heads, nodes, lengths = near_pairs(space)
-    at = np.zeros(nodes)
+    net = near_pairs(space)
+    at = np.zeros(net.nodes)
     at[indices] = whole
     homes = heavy.sparse.csr_array(
-        (np.ones(len(indices)), (np.arange(len(indices)), indices)), shape=(len(indices), nodes)
+        (np.ones(len(indices)), (np.arange(len(indices)), indices)), shape=(len(indices), net.nodes)
     )
-    stays = nearest_flow(nodes, tails, heads, lengths, at, homes).remainder
+    stays = nearest_flow(net, at, homes).remainder
     result[indices] = nearest_in_simplex(whole) if stays is None else stays
     return result
 

@@ -115,7 +115,7 @@ class GraphDecoder:
     def nearest(self, values: ArrayLike) -> Floats:
         """The nearest histogram along the graph: W1_G from the truth is at most twice the noise's (to 2%)."""
         g = self.graph
-        result = nearest_flow(g.nodes, g.tails, g.heads, g.lengths, self.checked(values), self.weights)
+        result = nearest_flow(g, self.checked(values), self.weights)
         remainder = result.remainder
         return np.full(self.items, 1.0 / self.items) if remainder is None else np.asarray(remainder)
 
