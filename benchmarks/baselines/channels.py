@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.user_level.subsets import checked_counts, checked_items, set_weight
+from barrow.mechanisms.user_level.subsets import checked_items, set_weight
 from barrow.noise import RandomSource, exact_binomial, uniform_below
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
 from barrow.randomisers import TOTAL
+from barrow.randomisers.randomiser import item_counts
 from benchmarks.baselines.edges import Edges, Floats, Integers, sum_to_one
 from benchmarks.baselines.uniform import uniform_multinomials
 
@@ -71,7 +72,7 @@ class LocalChannel(ABC):
         return math.log1p(float(self.ratio - 1))
 
     def _counts(self, counts: ArrayLike) -> Integers:
-        return checked_counts(counts, self.items)
+        return item_counts(counts, self.items)
 
 
 class SetChannel(LocalChannel):

@@ -19,6 +19,7 @@ from barrow.numerics import TABLE_BITS, float_down
 from barrow.queries.quantised import Quantised
 from barrow.queries.query import ClosedForm, Query
 from barrow.spaces import Space
+from barrow.spaces.space import Ids
 
 MOST_ENTRIES = 2 * 10**7
 _UP = 1.0 + 2.0**-40
@@ -64,16 +65,8 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
             allowed="a query on the inner space",
             fix="NoRecords(query.space)",
         )
-    if inner.table.shape[0] * inner.dimension > MOST_ENTRIES:
-        raise ParameterError(
-            f"The query has {inner.dimension:,} outputs on {space.records_space.items:,} items.",
-            allowed=f"at most {MOST_ENTRIES:,} values",
-            fix="a coarser grid, or missing = 'default item'",
-        )
-    values = inner.table.integers.toarray() if inner.table.sparse else inner.table.integers
-    values = np.asarray(values, dtype=np.int64)
-    middle = (values.max(axis=0) + values.min(axis=0)) // 2
-    moved = Quantised(values - middle, inner.step, inner.table.error_upper)
+    table, middle, half = about_middle(inner, space.records_space.items, "a coarser grid, or missing = 'default item'")
+    moved = Quantised(table, inner.step, inner.table.error_upper)
     near, closest = float_down(space.no_records_distance), space.records_space.least_distance_lower
 
     def size(p: float) -> float:
@@ -118,9 +111,23 @@ def holders(inner: Query, space: Space, *, p: float = 1.0, ranged: bool = False)
         ),
         lambda: [*inner.outputs, "share of people with records"],
     )
-    step = float(inner.step)
-    half = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0)) * step
-    return Holders(query, inner, tuple((middle * step).tolist()), tuple(half.tolist()), weight)
+    unit = float(inner.step)
+    return Holders(query, inner, tuple((middle * unit).tolist()), tuple((half * unit).tolist()), weight)
+
+
+def about_middle(inner: Query, items: int, fix: str) -> tuple[Ids, Ids, Ids]:
+    """A query's integers less their middle, the middle of each output, and how far from it they are at most."""
+    if items * inner.dimension > MOST_ENTRIES:
+        raise ParameterError(
+            f"The query has {inner.dimension:,} outputs on {items:,} items.",
+            allowed=f"at most {MOST_ENTRIES:,} values",
+            fix=fix,
+        )
+    table = inner.table.integers.toarray() if inner.table.sparse else inner.table.integers
+    values = np.asarray(table, dtype=np.int64)
+    low, high = values.min(axis=0), values.max(axis=0)
+    middle = (high + low) // 2
+    return values - middle, middle, np.maximum(high - middle, middle - low)
 
 
 def with_no_records(inner: Query, space: Space) -> Query:

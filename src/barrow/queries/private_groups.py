@@ -17,12 +17,12 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, exact_text, float_down
+from barrow.queries.holders import about_middle
 from barrow.queries.quantised import Quantised
 from barrow.queries.query import ClosedForm, Query
 from barrow.spaces import Space
 
 _UP = 1.0 + 2.0**-38
-MOST_ENTRIES = 2 * 10**7
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +68,9 @@ def group_means(space: Space, inner: Query, *, guess: float = 0.5, weight: float
     (6, 326.0)
     """
     groups, items, far, near = _parts(space, inner)
-    values = np.asarray(inner.table.integers.toarray() if inner.table.sparse else inner.table.integers, dtype=np.int64)
-    if space.items * inner.dimension > MOST_ENTRIES:
-        raise ParameterError(
-            f"The query has {inner.dimension:,} outputs on {space.items:,} items.",
-            allowed=f"at most {MOST_ENTRIES:,} values",
-            fix="a coarser grid, or fewer groups",
-        )
+    moved, middle, half = about_middle(inner, space.items, "a coarser grid, or fewer groups")
     if not 0.0 < guess <= 1.0:
         raise ParameterError(f"guess is {guess}.", allowed="a number above 0 and at most 1", fix="guess=0.5")
-    middle = (values.max(axis=0) + values.min(axis=0)) // 2
-    moved = values - middle
-    half = np.maximum(values.max(axis=0) - middle, middle - values.min(axis=0))
     away = None if space.no_records_distance is None else float_down(space.no_records_distance)
     step = inner.step
 

@@ -17,7 +17,7 @@ from barrow.errors import ParameterError
 from barrow.noise import RandomSource, rounded_knorm
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
-from barrow.randomisers.randomiser import Integers, Randomiser, wanted_alpha0
+from barrow.randomisers.randomiser import Integers, Randomiser, item_counts, wanted_alpha0
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids
 
@@ -74,7 +74,7 @@ class LaplaceRandomiser(Randomiser):
 
     def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """The histogram of reports, drawn item by item: there is no shorter way without a matrix."""
-        held = self._item_counts(counts)
+        held = item_counts(counts, self.space.items)
         if int(held.sum()) > _MOST_ITEMS:
             raise self._too_many()
         reports = self.from_items(np.repeat(np.arange(self.space.items), held), source=source)

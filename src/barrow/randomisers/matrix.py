@@ -14,7 +14,7 @@ from barrow.noise import RandomSource, exact_multinomials
 from barrow.noise.source import checked_source
 from barrow.numerics import Exact
 from barrow.randomisers.claim import Weights, check_claim, exceeds_exp, lower, worst_triple
-from barrow.randomisers.randomiser import TOTAL, Integers, Randomiser, wanted_alpha0
+from barrow.randomisers.randomiser import TOTAL, Integers, Randomiser, item_counts, wanted_alpha0
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids, strips
 
@@ -134,7 +134,7 @@ class MatrixRandomiser(Randomiser):
 
     def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """A tree of exact binomials for each item that occurs, a block of rows at a time."""
-        held = self._item_counts(counts)
+        held = item_counts(counts, self.space.items)
         rows = np.flatnonzero(held)
         result = np.zeros(self.reports, dtype=np.int64)
         step = max(1, _BLOCK_ENTRIES // self.reports)

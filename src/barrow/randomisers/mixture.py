@@ -21,7 +21,7 @@ from barrow.numerics import Exact, float_down
 from barrow.randomisers.claim import LOG_ERROR, log_rate_upper
 from barrow.randomisers.family import even_clusters
 from barrow.randomisers.pooled import PooledStops
-from barrow.randomisers.randomiser import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
+from barrow.randomisers.randomiser import DEEPEST, TOTAL, Integers, Randomiser, item_counts, wanted_alpha0
 from barrow.randomisers.shape import Shape, star_shape, tree_shape
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids, strips
@@ -194,7 +194,7 @@ class MixtureRandomiser(Randomiser):
 
     def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """Exact binomials for how many items stop at each node, then an even spread of each node's total."""
-        held = self._item_counts(counts)
+        held = item_counts(counts, self.space.items)
         origin = checked_source(source)
         if len(held) == 1:
             return held

@@ -164,15 +164,21 @@ class Randomiser(ABC):
             f"and a uniform guess by {near(blind, self.space.unit)}."
         )
 
-    def _item_counts(self, counts: ArrayLike) -> Integers:
-        array = np.asarray(counts)
-        if array.shape != (self.space.items,) or array.dtype.kind not in "iu" or (array < 0).any():
-            raise ParameterError(
-                "The counts are not one whole number for each item of the space.",
-                allowed=f"{self.space.items} whole numbers of 0 or more",
-                fix="numpy.bincount(ids, minlength=space.items)",
-            )
-        return array.astype(np.int64)
+
+def item_counts(counts: ArrayLike, items: int) -> Integers:
+    """How often each of so many items occurs, as whole numbers.
+
+    >>> item_counts([2, 0, 1], 3).tolist()
+    [2, 0, 1]
+    """
+    array = np.asarray(counts)
+    if array.shape != (items,) or array.dtype.kind not in "iu" or (array < 0).any():
+        raise ParameterError(
+            "The counts are not one whole number for each item of the space.",
+            allowed=f"{items} whole numbers of 0 or more",
+            fix="numpy.bincount(ids, minlength=space.items)",
+        )
+    return array.astype(np.int64)
 
 
 def wanted_alpha0(alpha0: Any) -> Fraction:

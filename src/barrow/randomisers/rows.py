@@ -21,7 +21,7 @@ from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down
 from barrow.randomisers.claim import Weights, neighbour_pairs
 from barrow.randomisers.matrix import whole_rows
-from barrow.randomisers.randomiser import DEEPEST, TOTAL, Integers, Randomiser, wanted_alpha0
+from barrow.randomisers.randomiser import DEEPEST, TOTAL, Integers, Randomiser, item_counts, wanted_alpha0
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids, strips
 
@@ -80,7 +80,7 @@ class RowExponential(Randomiser):
 
     def from_counts(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """A tree of exact binomials for each item that occurs, a few rows at a time."""
-        held = self._item_counts(counts)
+        held = item_counts(counts, self.space.items)
         rows = np.flatnonzero(held)
         result = np.zeros(self.reports, dtype=np.int64)
         for some, weights in self._rows(rows):

@@ -17,11 +17,12 @@ from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
 from barrow.mechanisms.decoding.tree_estimates import best_below, consistent, firsts, spread
 from barrow.mechanisms.frequency import whole_counts
 from barrow.mechanisms.user_level.levels import PARTS, Integers, LevelGroups, cells_of, levelled_tree, parts
-from barrow.mechanisms.user_level.subsets import SubsetSelection, checked_counts
+from barrow.mechanisms.user_level.subsets import SubsetSelection
 from barrow.noise import RandomSource, exact_multinomials, uniform_below
 from barrow.noise.source import SeededSource, checked_source
 from barrow.numerics import Exact
 from barrow.promises import Model, UserLevelRelease
+from barrow.randomisers.randomiser import item_counts
 from barrow.spaces import EdgeTree, Space, edge_tree
 from barrow.spaces.space import Floats
 
@@ -111,7 +112,7 @@ class LocalSubsets:
 
     def simulate(self, held: ArrayLike, source: RandomSource) -> Floats:
         """The estimate from reports on items drawn from a pool in which each item occurs so often."""
-        pool = checked_counts(held, self.space.items)
+        pool = item_counts(held, self.space.items)
         chosen = exact_multinomials([self.users], [pool], source=source)[0]
         split = exact_multinomials(chosen, [list(self.weights)], source=source)
         tallies: list[tuple[Integers | Floats, int]] = []

@@ -15,7 +15,7 @@ from barrow.noise.source import checked_source
 from barrow.numerics import Exact, float_down, whole
 from barrow.promises.definitions import positive
 from barrow.randomisers import TOTAL, exceeds_exp
-from barrow.randomisers.randomiser import DEEPEST
+from barrow.randomisers.randomiser import DEEPEST, item_counts
 from barrow.spaces.space import Floats
 
 Integers = NDArray[np.int64]
@@ -71,7 +71,7 @@ class SubsetSelection:
 
     def tally(self, counts: ArrayLike, *, source: RandomSource | None = None) -> Integers:
         """How many reports hold each item, from reports drawn one by one."""
-        ids = np.repeat(np.arange(self.items), checked_counts(counts, self.items))
+        ids = np.repeat(np.arange(self.items), item_counts(counts, self.items))
         origin = checked_source(source)
         result = np.zeros(self.items, dtype=np.int64)
         step = max(1, _CHUNK // self.items)
@@ -81,7 +81,7 @@ class SubsetSelection:
 
     def simulated_tally(self, counts: ArrayLike, source: RandomSource) -> Floats:
         """A tally for predictions: that of many reports is drawn as normal variables with the same variances."""
-        held = checked_counts(counts, self.items)
+        held = item_counts(counts, self.items)
         total = int(held.sum())
         if total * self.subset <= _MOST_SETS or total == 0:
             return self.tally(held, source=source).astype(np.float64)
@@ -176,15 +176,3 @@ def set_weight(epsilon: Exact, share: Fraction) -> int:
         allowed="1e-12 or more",
         fix="epsilon=1",
     )
-
-
-def checked_counts(counts: ArrayLike, items: int) -> Integers:
-    """How often each item occurs, as whole numbers."""
-    array = np.asarray(counts)
-    if array.shape != (items,) or array.dtype.kind not in "iu" or (array < 0).any():
-        raise ParameterError(
-            "The counts are not one whole number for each item.",
-            allowed=f"{items} whole numbers of 0 or more",
-            fix="numpy.bincount(ids, minlength=items)",
-        )
-    return array.astype(np.int64)
