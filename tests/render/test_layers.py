@@ -9,6 +9,10 @@ from barrow.questions.answer import Sample
 from barrow.questions.comparing import by_user_level
 from barrow.questions.releasing import noisy_values
 from barrow.questions.value_tables import values_of
+from barrow.render import released
+from barrow.render.figures import matrix
+from barrow.render.figures.layers import FigureLayer, layered
+from barrow.render.figures.readings import Readings, class_edges
 from barrow.render.layers import layers_of
 from barrow.render.released import values_figure
 from barrow.study import Study, make_statement
@@ -82,3 +86,19 @@ def test_layers_outline_the_release_on_bars_and_not_on_maps():
         svg = values_figure(statement, tables, plan.terms.space, layers=layers).svg
         assert ("Outlined: what was released." in svg) is outlined
         assert "Another draw" in svg
+
+
+def test_a_matrix_keeps_its_layers_and_has_classes_as_wide_as_its_intervals():
+    """Draws that hide nothing have a shorter key; the classes are those of the release, not of exact draws."""
+    rows, columns, count = ["Mon", "Tue"], [str(k) for k in range(12)], 24
+    values = np.linspace(0.0, 0.09, count)
+    sure = Readings.of(values, low=np.maximum(values - 0.01, 0.0), high=values + 0.01)
+    layer = FigureLayer("Another draw", "Noise.", [np.linspace(0.02, 0.08, count)])
+    exact = [Readings.of(frame) for frame in layer.frames]
+    shared = Readings.together([sure, *released._alike(layer, sure)])
+    first = matrix(rows, columns, values, low=sure.low, high=sure.high, scale=shared)
+    again = matrix(rows, columns, layer.frames[0], scale=shared)
+    assert first.height == again.height
+    assert "data-layer" in layered(first, [(layer, [again])]).svg
+    assert np.diff(class_edges(shared)).min() >= 0.02 - 1e-12
+    assert np.diff(class_edges(exact[0])).min() < 0.02

@@ -232,6 +232,8 @@ def _(space: AugmentedSpace, values: Any, *, outline: Any = None, **style: Any) 
     for key in ("low", "high", "noise", "truth"):
         if style.get(key) is not None:
             style[key] = inside(style[key])
+    if (scale := style.get("scale")) is not None and len(scale) % space.items == 0:
+        style["scale"] = scale.pick(np.flatnonzero(np.arange(len(scale)) % space.items < space.inner.items))
     if style.get("regions") is not None:
         style["regions"] = style["regions"].first(space.inner.items)
     if style.get("layers"):

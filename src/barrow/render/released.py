@@ -13,6 +13,7 @@ from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows, bounds_of, counted_rows, names_of, places_of, unit_of, values_of
 from barrow.render.figures import Figure, bars, map_figure, points
 from barrow.render.figures.layers import FigureLayer, layered
+from barrow.render.figures.map import known_together
 from barrow.render.figures.readings import Readings
 from barrow.render.item_figures import item_figure
 from barrow.spaces import Space
@@ -95,12 +96,17 @@ def _redrawn(
 
 
 def _alike(layer: FigureLayer, like: Readings) -> list[Readings]:
-    """The values of a layer as what shares a scale with others: with ends and noise where these have some."""
+    """The values of a layer as what shares a scale with others: shares as sure as what was released is."""
     results = []
     for k, frame in enumerate(layer.frames):
         value = np.asarray(frame, dtype=np.float64)
         exact = like.unit in (_SHARE, _REPORTS) or not layer.ends
-        low, high = (None if like.low is None else np.asarray(value if exact else layer.ends[k][i]) for i in (0, 1))
+        if like.low is None or like.high is None:
+            low, high = None, None
+        elif exact:
+            low, high = value - (like.value - like.low), value + (like.high - like.value)
+        else:
+            low, high = (np.asarray(end) for end in layer.ends[k])
         results.append(Readings(value, low, high, None if like.noise is None else 0.0 * value, like.unit))
     return results
 
@@ -124,11 +130,14 @@ def drawn(statement: Statement, tables: Mapping[str, Rows]) -> Mapping[str, Rows
 
 
 def readings_of(statement: Statement, tables: Mapping[str, Rows]) -> Readings:
-    """The numbers of a figure: values, intervals and noise, with their unit."""
+    """The numbers of a figure: values, intervals and noise, with their unit; on a map as sure as their regions are."""
     rows = _determined(statement, drawn(statement, tables))
     known = bounds_of(statement.answer, {**tables, "values": rows})
     unit = unit_of(statement.answer, rows, kind_of(statement).traits.of_shares)
-    return Readings.of(values_of(rows), low=known.low, high=known.high, noise=_every(known.noise, len(rows)), unit=unit)
+    every = {"low": known.low, "high": known.high, "noise": _every(known.noise, len(rows))}
+    readings = Readings.of(values_of(rows), **every, unit=unit)
+    on_map = known.regions is not None and {"lat", "lon"} <= set(rows[0])
+    return known_together(readings, known.regions) if on_map and known.regions is not None else readings
 
 
 def _every(noise: Any, count: int) -> Any:

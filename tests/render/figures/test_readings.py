@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from barrow.errors import ParameterError
@@ -52,3 +53,9 @@ def test_classes_of():
 
 def test_class_names():
     assert class_names([0.005, 0.03], "%") == ["cannot be distinguished from 0", "0.5 % to 3 %", "above 3 %"]
+
+
+def test_classes_are_those_of_values_that_stand_out_by_their_own_intervals():
+    values, low = np.array([1e-6, 2e-6, 0.004, 0.012]), np.array([0.0, 0.0, 0.002, 0.01])
+    edges = class_edges(Readings.of(values, low=low, high=values + 0.002))
+    assert all(0.003 < edge < 0.012 for edge in edges)  # no class of what is hatched

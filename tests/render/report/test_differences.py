@@ -34,7 +34,7 @@ def false_claims(kind: str, draws: int, *, shrink: float = 1.0, additive: bool =
     for _ in range(draws):
         values = 40.0 + noise(kind, rng, len(MONTHS))
         (told,) = differences(MONTHS, values, values - half, values + half, additive=additive)
-        false += told.startswith("Larger than the noise")
+        false += told.startswith("Differences larger than the noise")
     return false
 
 
@@ -66,7 +66,7 @@ def test_a_difference_beyond_the_noise_is_found():
     values = np.full(12, 40.0)
     values[6] += wide * 1.01
     (told,) = differences(MONTHS, values, values - half, values + half, additive=True)
-    assert told.startswith("Larger than the noise: 2026-01 and 2026-07")
+    assert told.startswith("Differences larger than the noise: 2026-01 and 2026-07")
     values[6] -= wide * 0.02
     (told,) = differences(MONTHS, values, values - half, values + half, additive=True)
     assert told == "No two values differ by more than the noise."

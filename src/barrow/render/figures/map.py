@@ -90,9 +90,9 @@ def map_figure(
     """
     readings = Readings.of(values, **beside)
     _check_counts(readings, places, labels)
-    shown = readings if regions is None else _together(readings, regions)
+    shown = readings if regions is None else known_together(readings, regions)
     whole = places.bounds() if box is None else checked_box(box)
-    seen = _seen(shown, scale, regions)
+    seen = _seen(shown, scale)
     view = _view(turned(places, MapProjection(whole, 1.0, 1.0)), seen, whole) if crop else whole
     projection = MapProjection(view, float(width), float(most_height))
     places = turned(places, projection)
@@ -159,11 +159,11 @@ def _stacked(
     ]
 
 
-def _seen(shown: Readings, scale: Readings | None, regions: Regions | None) -> npt.NDArray[np.bool_]:
-    """The places that stand out, in any of the maps that share a scale; all where only single maps know theirs."""
+def _seen(shown: Readings, scale: Readings | None) -> npt.NDArray[np.bool_]:
+    """The places that stand out, in any of the maps that share a scale; all where that is not about such places."""
     if scale is None:
         return ~shown.below
-    if regions is not None or len(scale) % len(shown):
+    if len(scale) % len(shown):
         return np.ones(len(shown), dtype=np.bool_)
     result: npt.NDArray[np.bool_] = np.any((~scale.below).reshape(-1, len(shown)), axis=0)
     return result
@@ -306,7 +306,7 @@ def _marks(places: Places, readings: Readings, named: PlaceNames, projection: Ma
     return results
 
 
-def _together(readings: Readings, regions: Regions) -> Readings:
+def known_together(readings: Readings, regions: Regions) -> Readings:
     """Places of a region are as sure as the region is; those that stand out alone as sure as they are."""
     low, high = regions.ends(readings.value)
     alone = ~readings.below if readings.low is not None else np.zeros(len(readings), dtype=bool)

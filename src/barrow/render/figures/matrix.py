@@ -95,9 +95,12 @@ def matrix(
             )
         )
     bottom = top + tall * len(down) + 14
-    key, used = legend(
-        said_classes, x=left, y=bottom, width=width - left, below=bool((classes == 0).any()), classes=shades
-    )
+
+    def key_with(below: bool) -> tuple[str, float]:
+        return legend(said_classes, x=left, y=bottom, width=width - left, below=below, classes=shades)
+
+    key, used = key_with(bool((classes == 0).any()))
+    used = used if scale is None else key_with(True)[1]  # pictures that share a scale are of one height
     sentence = largest_text(readings, names)
     figure = build_figure(
         *body, key, title=title, description=sentence, width=width, height=bottom + used, kind="matrix", reach=30

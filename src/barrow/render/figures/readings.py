@@ -175,12 +175,13 @@ def class_edges(readings: Readings) -> list[float]:
 
     The edges are short decimals, so a legend says them exactly. What is below the first is class 0.
     """
-    value = readings.value
-    top = float(value.max())
-    width = np.zeros(len(value)) if readings.low is None or readings.high is None else readings.high - readings.low
-    edges = [_first_edge(readings)]
-    if top <= edges[0]:
+    # Without noise that all stand out from, classes are those of what stands out by its own interval.
+    edges, seen = [_first_edge(readings)], ~readings.below if readings.noise is None else slice(None)
+    value, top = readings.value[seen], float(readings.value.max())
+    if top <= edges[0] or not len(value):
         return edges
+    wide = 0.0 * readings.value if readings.low is None or readings.high is None else readings.high - readings.low
+    width = wide[seen]
     # The first class begins at the noise and has members: the ladder starts above the smallest value that stands out.
     start = max(float(value[value > edges[0]].min()), top * 1e-6)
     powers = range(int(np.floor(np.log10(start))), int(np.ceil(np.log10(top))) + 1)

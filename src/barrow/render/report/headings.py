@@ -124,12 +124,14 @@ def own_intervals(released: Released) -> bool:
     return bool(rows) and "low_95" in rows[0] and facts.histogram is None and facts.frequency is None
 
 
-def error_sentence(released: Released) -> str:
-    """How far off a release is, in one sentence; bounds are rounded up."""
+def error_sentence(released: Released, *, parts: int = 1) -> str:
+    """How far off a release is, or each of its parts, in one sentence; bounds are rounded up."""
     statement, facts = released.statement, released.statement.answer
     error, kind = statement.error, kind_of(statement)
     if own_intervals(released):
         rows = counted_rows(released.tables["values"])
+        if parts > 1 and facts.hidden_groups is None:
+            return "Each value comes with its own interval, which holds the true value with probability 95 %."
         if len(rows) > 1:
             return "Each value comes with its own interval: all of them hold the true values with probability 95 %."
         known = bounds_of(facts, released.tables)

@@ -199,7 +199,9 @@ def _sections(releases: Sequence[Released], several: bool, outline: Any) -> list
 
         in_time = len(parts) == len(same)
         title = _heading(same[0]) if len(by_name) > 1 else "The answer"
-        results.append(series_section(title, parts, draw, in_time=in_time, sentence=error_sentence(same[0])))
+        worst = max(same, key=lambda released: released.statement.error or 0.0)
+        sentence = error_sentence(worst, parts=len(parts))
+        results.append(series_section(title, parts, draw, in_time=in_time, sentence=sentence))
     return results
 
 

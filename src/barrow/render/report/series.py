@@ -198,7 +198,7 @@ def differences(
     Intervals that hold ``at_once`` are taken as they are.
 
     >>> differences(["a", "b"], [1.0, 9.0], [0.5, 8.5], [1.5, 9.5], additive=True)[0]
-    'Larger than the noise: a and b. All comparisons together hold with probability 95 %.'
+    'Differences larger than the noise: a and b. All comparisons together hold with probability 95 %.'
     """
     count = len(names)
     if count < 2:
@@ -226,7 +226,7 @@ def differences(
     listed = "; ".join(apart[:_MOST_PAIRS])
     more = f"; and {len(apart) - _MOST_PAIRS:,} more pairs" if len(apart) > _MOST_PAIRS else ""
     same = "" if len(apart) == pairs else " The differences of all others may be noise."
-    return [f"Larger than the noise: {listed}{more}. {sure}{same}"]
+    return [f"Differences larger than the noise: {listed}{more}. {sure}{same}"]
 
 
 def _table(
