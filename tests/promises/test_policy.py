@@ -23,10 +23,11 @@ from barrow.promises import (
     parse_share,
     percent_up,
 )
+from barrow.promises.periods import Window
 from barrow.promises.policy import to_promise
 from barrow.render import plot
 from barrow.render.promises import belief_figure
-from barrow.spaces import Discrete, Earth, Line
+from barrow.spaces import Discrete, Earth, Line, NoRecords
 from barrow.transport import emd_between
 
 PAPER = ["1/30, 1000 mi, 0.2", "1, 100 mi, 0.2"]
@@ -334,3 +335,16 @@ def test_belief_figure():
 
 def test_to_promise():
     assert to_promise("all, 5 km, 0.5") == to_promise(("all", "5 km", "0.5"))
+
+
+def test_a_window_sees_the_share_of_its_own_periods():
+    october = Window.parse("2026-10")
+    line, change = Line(0, 10, unit="km"), Promise("1 day of 30", "5 km", 1, scope="any month")
+    (seen,) = Policy(line, [change], reads=october).satisfied
+    assert (seen.share, seen.reach) == (Fraction(1, 30), Fraction(1, 2))
+    (blind,) = Policy(line, [Promise("1 day of 30", "5 km", 1)], reads=october).satisfied
+    assert (blind.share, blind.reach) == (Fraction(1), Fraction(1))
+    for apart, reach in ((Fraction(1, 2), Fraction(1, 2)), (Fraction(1), Fraction(1))):
+        space = NoRecords(Line(0, 10, unit="km", step=1), distance=apart)
+        (gone,) = Policy(space, [Promise("all", "no records", 1, scope="any month")], reads=october).satisfied
+        assert (gone.share, gone.reach) == (Fraction(1), reach)

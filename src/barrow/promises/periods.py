@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from barrow.errors import ParameterError, nearest_name, one_of
@@ -21,22 +21,33 @@ Unit = Literal["day", "week", "month", "quarter", "year"]
 Pool = Literal["records", "periods"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 _POOLS: tuple[Pool, ...] = get_args(Pool)
-_LABELS: dict[Unit, tuple[re.Pattern[str], str]] = {
-    "day": (re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})"), "2026-10-07"),
-    "week": (re.compile(r"([0-9]{4})-W([0-9]{2})"), "2026-W41"),
-    "month": (re.compile(r"([0-9]{4})-([0-9]{2})"), "2026-10"),
-    "quarter": (re.compile(r"([0-9]{4})-Q([1-4])"), "2026-Q4"),
-    "year": (re.compile(r"([0-9]{4})"), "2026"),
+
+
+class _Rule(NamedTuple):
+    """How periods of one unit are written, by which numbers, and where they begin; ``days`` lead into the next one."""
+
+    form: re.Pattern[str]
+    example: str
+    label: str
+    numbers: Callable[[date], tuple[int, ...]]
+    first: Callable[..., date]
+    days: int
+
+
+_DAY = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})")
+_WEEK, _QUARTER = re.compile(r"([0-9]{4})-W([0-9]{2})"), re.compile(r"([0-9]{4})-Q([1-4])")
+_MONTH, _YEAR = re.compile(r"([0-9]{4})-([0-9]{2})"), re.compile(r"([0-9]{4})")
+_RULES: dict[Unit, _Rule] = {
+    "day": _Rule(_DAY, "2026-10-07", "{:04}-{:02}-{:02}", lambda d: (d.year, d.month, d.day), date, 1),
+    "week": _Rule(
+        _WEEK, "2026-W41", "{:04}-W{:02}", lambda d: d.isocalendar()[:2], lambda y, w: date.fromisocalendar(y, w, 1), 7
+    ),
+    "month": _Rule(_MONTH, "2026-10", "{:04}-{:02}", lambda d: (d.year, d.month), lambda y, m: date(y, m, 1), 31),
+    "quarter": _Rule(
+        _QUARTER, "2026-Q4", "{:04}-Q{}", lambda d: (d.year, (d.month + 2) // 3), lambda y, q: date(y, 3 * q - 2, 1), 92
+    ),
+    "year": _Rule(_YEAR, "2026", "{:04}", lambda d: (d.year,), lambda y: date(y, 1, 1), 366),
 }
-"""How the label of a period is written, and an example."""
-_FIRST: dict[Unit, Callable[[int, int, int], date]] = {
-    "day": date,
-    "week": lambda year, week, _: date.fromisocalendar(year, week, 1),
-    "month": lambda year, month, _: date(year, month, 1),
-    "quarter": lambda year, quarter, _: date(year, 3 * quarter - 2, 1),
-    "year": lambda year, _, __: date(year, 1, 1),
-}
-"""The first day of a period, by the numbers of its label."""
 _YEARS = (1000, 9000)
 _MOST = 1000
 """More periods at once than anybody means."""
@@ -44,15 +55,7 @@ _MOST = 1000
 
 def _start(unit: Unit, day: date) -> date:
     """The first day of the period that holds ``day``."""
-    if unit == "day":
-        return day
-    if unit == "week":
-        return day - timedelta(days=day.weekday())
-    if unit == "month":
-        return day.replace(day=1)
-    if unit == "quarter":
-        return day.replace(month=3 * ((day.month - 1) // 3) + 1, day=1)
-    return day.replace(month=1, day=1)
+    return _RULES[unit].first(*_RULES[unit].numbers(day))
 
 
 def check_unit(unit: str) -> Unit:
@@ -111,18 +114,17 @@ class Period:
         '2026-10-05'
         """
         label = text.strip()
-        for unit, (form, _) in _LABELS.items():
-            if match := form.fullmatch(label):
-                year, first, second = (int(number) for number in (*match.groups(), "0", "0")[:3])
+        for unit, rule in _RULES.items():
+            if match := rule.form.fullmatch(label):
                 try:
-                    return cls(_FIRST[unit](year, first, second), unit)
+                    return cls(rule.first(*map(int, match.groups())), unit)
                 except ValueError:
                     raise ParameterError(
-                        f"There is no {unit} {label!r}.", allowed=f"a {unit} of the calendar", fix=_LABELS[unit][1]
+                        f"There is no {unit} {label!r}.", allowed=f"a {unit} of the calendar", fix=rule.example
                     ) from None
         raise ParameterError(
             f"The period {text!r} cannot be read.",
-            allowed=", ".join(f"a {unit} as {example}" for unit, (_, example) in _LABELS.items()),
+            allowed=", ".join(f"a {unit} as {rule.example}" for unit, rule in _RULES.items()),
             fix="2026-10",
         )
 
@@ -138,25 +140,14 @@ class Period:
         >>> Period(date(2024, 12, 30), "week").label
         '2025-W01'
         """
-        day = self.first
-        if self.unit == "day":
-            return day.isoformat()
-        if self.unit == "week":
-            year, week, _ = day.isocalendar()
-            return f"{year:04}-W{week:02}"
-        if self.unit == "month":
-            return f"{day.year:04}-{day.month:02}"
-        if self.unit == "quarter":
-            return f"{day.year:04}-Q{(day.month + 2) // 3}"
-        return f"{day.year:04}"
+        return _RULES[self.unit].label.format(*_RULES[self.unit].numbers(self.first))
 
     def __str__(self) -> str:
         return self.label
 
     def next(self) -> Period:
         """The period after this one."""
-        days = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}[self.unit]
-        return Period(_start(self.unit, self.first + timedelta(days=days)), self.unit)
+        return Period(_start(self.unit, self.first + timedelta(days=_RULES[self.unit].days)), self.unit)
 
     def previous(self) -> Period:
         """The period before this one.
@@ -218,17 +209,17 @@ class Calendar:
         >>> Calendar("week", "UTC").parse("2026-W01").first.isoformat()
         '2025-12-29'
         """
-        example = _LABELS[self.unit][1]
-        if not _LABELS[self.unit][0].fullmatch(text.strip()):
-            allowed = f"a {self.unit} as {example}"
-            for unit, (form, _) in _LABELS.items():
-                if form.fullmatch(text.strip()):
+        own = _RULES[self.unit]
+        if not own.form.fullmatch(text.strip()):
+            allowed = f"a {self.unit} as {own.example}"
+            for unit, rule in _RULES.items():
+                if rule.form.fullmatch(text.strip()):
                     raise ParameterError(
                         f"{text.strip()!r} is a {unit}, and the periods of this study are {self.plural}.",
                         allowed=allowed,
-                        fix=example,
+                        fix=own.example,
                     )
-            raise ParameterError(f"The {self.unit} {text!r} cannot be read.", allowed=allowed, fix=example)
+            raise ParameterError(f"The {self.unit} {text!r} cannot be read.", allowed=allowed, fix=own.example)
         return Period.parse(text)
 
     def parse_range(self, text: str) -> tuple[Period, ...]:

@@ -151,8 +151,21 @@ class Policy(Displayed):
         return float_down(self.alpha_exact)
 
     def _exposure(self, promise: Promise) -> Exposure:
-        return promise_exposure(
-            promise, self.space, records=self.records, reads=self.reads, number=self.number, ungrouped=self.ungrouped
+        """What a release can see of a promised change, at most."""
+        presence = None
+        if promise.scope is not None and str(promise.distance).lower() in PRESENCE:
+            apart = self.space.no_records_distance
+            presence = Fraction(1) if apart is None else apart
+        unseen = self.ungrouped and promise.another_group
+        return exposure(
+            promise.scope,
+            promise.share,
+            Fraction(0) if unseen else parse_distance(promise.distance, self.space),
+            reads=self.reads,
+            records=self.records,
+            snapping=Fraction(self.space.snapping_upper),
+            presence=presence,
+            number=self.number,
         )
 
     @cached_property
@@ -266,43 +279,6 @@ class Policy(Displayed):
                 for satisfied in self.satisfied
             ],
         }
-
-
-def promise_exposure(
-    promise: Promise,
-    space: Space,
-    *,
-    records: RecordMap = RecordMap.CONTRACTION,
-    reads: Window | None = None,
-    number: bool = False,
-    ungrouped: bool = False,
-) -> Exposure:
-    """What a release about ``space`` that reads a window can see of a promised change.
-
-    >>> from barrow.promises.periods import Period
-    >>> from barrow.spaces import Line
-    >>> october = Window((Period.parse("2026-10"),))
-    >>> promise = Promise("1 day of 30", "5 km", 1, scope="any month")
-    >>> promise_exposure(promise, Line(0, 10, unit="km"), reads=october).cells
-    {'2026-10': Fraction(1, 1)}
-    """
-    return exposure(
-        promise.scope,
-        promise.share,
-        Fraction(0) if ungrouped and promise.another_group else parse_distance(promise.distance, space),
-        reads=reads,
-        records=records,
-        snapping=Fraction(space.snapping_upper),
-        presence=_presence(promise, space),
-        number=number,
-    )
-
-
-def _presence(promise: Promise, space: Space) -> Fraction | None:
-    """How far "no records" is from every item, for a promise about it in some periods."""
-    if promise.scope is None or str(promise.distance).lower() not in PRESENCE:
-        return None
-    return Fraction(1) if space.no_records_distance is None else space.no_records_distance
 
 
 def describe_share(promise: Promise) -> str:
