@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 import tempfile
+from dataclasses import replace
 from fractions import Fraction
 
 from barrow.ledger import Budget, Ledger, OverBudgetError, PromiseLimit, Promises, SpaceRef
-from barrow.planning.terms import Terms, in_series
+from barrow.planning.terms import Terms, in_quadrature
 from barrow.promises import GaussianNoise, Promise
 from barrow.spaces import Line
 from benchmarks._timing import finish
@@ -29,8 +30,9 @@ def _alone(delta: Fraction = DELTA) -> Terms:
 
 def _mus(releases: int, delta: Fraction = DELTA) -> tuple[float, float, float]:
     """Alpha of pure noise that adds, mu of Gaussian noise that adds, and mu in quadrature, of each of so many."""
-    adding, quadratic = in_series(_alone(delta), releases)
-    best = adding if quadratic is None else quadratic
+    one = replace(_alone(delta), fraction=Fraction(1, releases))
+    adding = replace(one, delta=delta / releases)
+    best = adding if releases == 1 else in_quadrature(one, delta)
     return float(adding.alpha_for(ONE)), float(adding.mu_for(ONE)), float(best.mu_for(ONE))
 
 

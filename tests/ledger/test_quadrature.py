@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,7 +20,7 @@ from barrow.ledger import Budget, Ledger, NotCoveredError, OverBudgetError, Prom
 from barrow.ledger.promises import promises_from_json
 from barrow.numerics import gdp_delta_upper, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
-from barrow.planning.terms import Terms, in_series
+from barrow.planning.terms import Terms, in_quadrature
 from barrow.promises import GaussianNoise, KNormNoise, Promise, UserLevelRelease
 from barrow.promises.periods import Calendar, Window
 from barrow.spaces import Line
@@ -55,8 +56,8 @@ def path(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("releases", "gain"), [(2, 1.41), (4, 1.99), (8, 2.81), (50, 7.02)])
 def test_a_series_of_gaussian_releases_fits_and_has_less_noise(path: Path, releases: int, gain: float) -> None:
     alone = Terms(Line(0, 10, step=1, unit="km"), 1000, (Promise("all", "anywhere", "0.5"),), delta=DELTA)
-    adding, quadratic = in_series(alone, releases)
-    assert quadratic is not None
+    one = replace(alone, fraction=F(1, releases))
+    adding, quadratic = replace(one, delta=DELTA / releases), in_quadrature(one, DELTA)
     mu = quadratic.mu_for(F(1))
     assert float(mu / adding.mu_for(F(1))) == pytest.approx(gain, abs=0.006)
     ledger = Ledger.create(path, budget())
@@ -81,8 +82,7 @@ def test_what_is_planned_in_quadrature_costs_no_more_than_is_granted() -> None:
         alone = Terms(
             Line(0, 60, step=1, unit="km"), 2000, (Promise("all", f"{float(60 * promise):g} km", "0.5"),), delta=DELTA
         )
-        quadratic = in_series(alone, releases)[1]
-        assert quadratic is not None
+        quadratic = in_quadrature(replace(alone, fraction=F(1, releases)), DELTA)
         mu = quadratic.mu_for(ratio)
         noise = GaussianNoise(mu, delta=DELTA, model="central", range_ratio=ratio)
         row = quadratic.satisfied[0]
@@ -175,7 +175,6 @@ def test_an_account_that_holds_more_than_its_promise_is_refused(path: Path, fiel
 def test_quadrature_needs_a_delta() -> None:
     with pytest.raises(ParameterError, match="delta"):
         Promises([ALL], 0, quadrature=1)
-    assert in_series(Terms(Line(0, 10, step=1), 9, (Promise("all", "anywhere", 1),)), 8)[1] is None
 
 
 @pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.1, 1.0, 5.0, 30.0])

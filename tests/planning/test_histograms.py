@@ -15,7 +15,7 @@ from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
 from barrow.planning import histograms
-from barrow.planning.candidates import chosen, reasons
+from barrow.planning.candidates import reasons
 from barrow.planning.histograms import HistogramTarget, check_size, noise_within
 from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
@@ -118,9 +118,6 @@ def test_references():
 
 def test_asking_for_what_is_not_there_says_what_is():
     request = target(SPACES["clustered"], users=USERS)
-    result, _ = histogram_candidates(request, 8)
-    with pytest.raises(ParameterError, match="'tree'"):
-        chosen(result, "magic")
     with pytest.raises(ParameterError, match="'frequency'"):
         histogram_candidates(request, 8, only="magic")
     with pytest.raises(ParameterError, match="model"):

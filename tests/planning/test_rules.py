@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.planning.candidates import Candidate, chosen, preferred
+from barrow.planning.candidates import Candidate, preferred
 from barrow.planning.rules import (
     CAVEATS,
     paper_rule_central,
@@ -62,13 +62,6 @@ def test_errors():
         paper_rule_local(1, 0, items=10, users_items=10)
     with pytest.raises(ParameterError, match="items is 0"):
         paper_rule_central(1, "1e-9", items=0, users_items=10)
-
-
-def test_chosen():
-    promise = Guarantee(Emd(25, model="central"), "knorm", "lemma:lin")
-    both = [Candidate("identity", "", promise, 0.2), Candidate("tree", "", promise, 0.1)]
-    assert chosen(both).name == "tree"
-    assert chosen(both, "identity").name == "identity"
 
 
 def test_preferred():

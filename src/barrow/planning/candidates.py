@@ -112,21 +112,6 @@ def best_first(candidates: Sequence[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda candidate: candidate.error)
 
 
-def chosen(candidates: Sequence[Candidate], name: str = "auto") -> Candidate:
-    """The candidate called ``name``, or the most accurate one."""
-    ranked = best_first(candidates)
-    if name == "auto":
-        return ranked[0]
-    for candidate in ranked:
-        if candidate.name == name:
-            return candidate
-    raise ParameterError(
-        f"The mechanism {name!r} cannot answer this question on this space.",
-        allowed="'auto', " + ", ".join(repr(candidate.name) for candidate in ranked),
-        fix=f"mechanism = {ranked[0].name!r}",
-    )
-
-
 def reasons(candidates: Sequence[Candidate]) -> dict[str, str]:
     """Why each one but the best loses, by name.
 

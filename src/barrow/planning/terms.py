@@ -10,7 +10,7 @@ from functools import cached_property, lru_cache
 
 from barrow import accounting
 from barrow.errors import ParameterError
-from barrow.numerics import exact_text, float_down, float_up, gdp_mu_lower, whole
+from barrow.numerics import exact_text, float_down, float_up, gdp_mu_lower
 from barrow.numerics.exact import at_most
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.numerics.search import root_down
@@ -272,30 +272,6 @@ def in_quadrature(terms: Terms, delta: Fraction, *, share: Fraction = Fraction(1
     mus = [Fraction(gdp_mu_lower(float_down(p.epsilon * share), float_down(at))) for p in terms.promises]
     parts = [terms.fraction / terms._parts(p) for p in terms.promises]
     return replace(terms, delta=at, squares=tuple(mu**2 * part for mu, part in zip(mus, parts, strict=True)))
-
-
-def in_series(
-    terms: Terms, releases: int, *, share: Fraction = Fraction(1), delta: Fraction | None = None
-) -> tuple[Terms, Terms | None]:
-    """The terms of one of ``releases`` equal releases under the same promises: where releases add, and in quadrature.
-
-    The second is for a ledger that keeps ``share`` of every promise for quadrature (``Promises(quadrature=share)``); it
-    is None where there is no delta, or alpha is given. ``delta`` is the ledger's, by default that of all questions
-    together. Which of the two is better is a question for the plan: pure noise may be.
-
-    >>> from barrow.spaces import Line
-    >>> alone = Terms(Line(0, 100, step=1), 1000, (Promise("all", "anywhere", "0.5"),), delta=Fraction(1, 10**9))
-    >>> adding, quadratic = in_series(alone, 8)
-    >>> one = Fraction(1)
-    >>> round(float(quadratic.mu_for(one) / adding.mu_for(one)), 2), round(float(adding.alpha_for(one)), 4)
-    (2.81, 0.0625)
-    """
-    many = whole(releases, "releases")
-    adding = replace(terms, fraction=terms.fraction / many, delta=terms.delta / many)
-    if many == 1 or terms.delta <= 0 or not terms.promises:
-        return adding, None
-    whole_delta = terms.delta / terms.fraction if delta is None else delta
-    return adding, in_quadrature(replace(terms, fraction=terms.fraction / many), whole_delta, share=share)
 
 
 def _within(alpha: Fraction) -> Fraction:

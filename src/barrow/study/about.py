@@ -327,16 +327,6 @@ def lasting(promises: Sequence[Promise], periods: int | None, unit: str) -> int:
     return 1
 
 
-def window_spec(window: Window) -> dict[str, object]:
-    """A window as plain data.
-
-    >>> window_spec(Window(Calendar("month", "UTC").parse_range("2026-10")))
-    {'reads': '2026-10', 'pool': 'records'}
-    """
-    weights = {} if window.weights is None else {"weights": [exact_text(weight) for weight in window.weights]}
-    return {"reads": window.text, "pool": window.pool, **weights}
-
-
 def release_folder(question: Question, about: About, version: str | None = None, place: Path = Path("release")) -> Path:
     """release/NAME, or release/PERIOD/NAME; a correction has its version in the name, a grouping of several its own.
 
