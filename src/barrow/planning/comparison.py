@@ -128,10 +128,7 @@ class Comparison(Displayed):
     @property
     def ratio(self) -> float | None:
         """The error of user-level DP that keeps the same promises over that of EMD-DP; else of the first baseline."""
-        return self._ratio(self.baselines[0]) if self.baselines else None
-
-    def _ratio(self, baseline: Baseline) -> float:
-        return ErrorRatio(self.choice.error, baseline.error).value
+        return ErrorRatio(self.choice.error, self.baselines[0].error).value if self.baselines else None
 
     @property
     def sentence(self) -> str:

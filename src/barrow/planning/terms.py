@@ -92,17 +92,8 @@ class Terms:
     @cached_property
     def policy(self) -> Policy:
         """The promises as a policy."""
-        return self._policy(self.promises)
-
-    def policy_of(self, promises: Sequence[Promise]) -> Policy | None:
-        """Other promises about the same records; None if there are none."""
-        if not promises:
-            return None
-        return self._policy(promises)
-
-    def _policy(self, promises: Sequence[Promise]) -> Policy:
         return Policy(
-            self.space, promises, delta=self.delta, records=self.records, reads=self.reads,
+            self.space, self.promises, delta=self.delta, records=self.records, reads=self.reads,
             number=self.number is not None, ungrouped=self.ungrouped,
         )  # fmt: skip
 

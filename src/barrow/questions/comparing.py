@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, singledispatch
@@ -51,6 +51,10 @@ class RankedAnswer(Answer):
     def ranked(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """Candidates by the error that people are told, best first; as they are by default."""
         return candidates
+
+    def told(self, error: float) -> float:
+        """The error of a candidate as people are told it, with what snapping adds where it is no part of it."""
+        return error
 
     @abstractmethod
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
@@ -103,25 +107,20 @@ def user_level_error(ranked: RankedAnswer, query: Query, thorough: bool) -> tupl
     quick = thorough or query.table.sparse or query.table.shape[0] * query.dimension <= _QUICK
     if ranked.terms.promises and not candidates and quick:
         candidates = ranked.by_user_level(min(ranked.terms.epsilons))
-    return (candidates[0].error, candidates[0].guarantee.epsilon_at(1)) if candidates else None
+    return (ranked.told(candidates[0].error), candidates[0].guarantee.epsilon_at(1)) if candidates else None
 
 
-def compare_definitions(
-    answer: RankedAnswer, at: Callable[[float], float] = lambda error: error
-) -> BaselineComparison | None:
+def compare_definitions(answer: RankedAnswer) -> BaselineComparison | None:
     """What is released beside the best of the other definition; None where there is nothing to compare with.
 
-    Args:
-        answer: The answer.
-        at: From the error of a candidate to what people are told, which snapping may add to: without it ratios would
-            flatter the smaller noise.
+    Errors are as people are told them: without what snapping adds ratios would flatter the smaller noise.
     """
     chosen = answer.chosen
     if not answer.baselines:
         return None
 
     def told(one: Candidate) -> Candidate:
-        return replace(one, error=at(one.error))
+        return replace(one, error=answer.told(one.error))
 
     result = BaselineComparison(told(chosen), told(answer.own[0] if chosen.user_level else answer.baselines[0]), None)
     largest = Fraction(chosen.guarantee.epsilon_at(1))

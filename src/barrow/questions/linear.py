@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -22,7 +21,7 @@ from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near, plus_minus
-from barrow.planning.candidates import BaselineComparison, Candidate, checked_definition, preferred, user_level_within
+from barrow.planning.candidates import Candidate, checked_definition, preferred, user_level_within
 from barrow.planning.linear import errors_within, user_level_errors
 from barrow.planning.notes import Note, Severity, warnings_of
 from barrow.planning.terms import Terms
@@ -36,7 +35,6 @@ from barrow.questions.comparing import (
     RankedAnswer,
     against,
     baseline_error,
-    compare_definitions,
     user_level_error,
 )
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
@@ -275,10 +273,9 @@ class LinearAnswer(RankedAnswer):
         """Whether the Lipschitz constant is proved, how it was found, and what it is per largest distance."""
         return constant_of(self.query, self.noise, self.chosen.user_level)
 
-    @cached_property
-    def comparison(self) -> BaselineComparison | None:
-        """What is released beside the best of the other definition, EMD-DP or user-level DP."""
-        return compare_definitions(self, estimate(self).at)
+    def told(self, error: float) -> float:
+        """With what snapping adds."""
+        return estimate(self).at(error)
 
     def by_emd(self, terms: Terms) -> Sequence[Candidate]:
         """The candidates of EMD-DP that keep other terms."""
@@ -439,8 +436,7 @@ def _(answer: LinearAnswer, tables: Mapping[str, Rows]) -> Floats | None:
 
 @baseline_error.register(LinearAnswer)
 def _(answer: LinearAnswer, thorough: bool) -> tuple[float, float] | None:
-    result = user_level_error(answer, answer.query, thorough)
-    return None if result is None else (estimate(answer).at(result[0]), result[1])
+    return user_level_error(answer, answer.query, thorough)
 
 
 @summary.register(LinearAnswer)

@@ -15,9 +15,8 @@ from barrow.planning.histograms import HistogramTarget
 from barrow.planning.rules import paper_rule_linear
 from barrow.planning.simulate import reference_distribution
 from barrow.planning.terms import Terms
-from barrow.promises import Promise
+from barrow.promises import Policy, Promise
 from barrow.questions.comparing import RankedAnswer
-from barrow.questions.estimates import estimate
 from barrow.questions.histogram import Histogram
 from barrow.questions.items import ItemWiseQuestion
 from barrow.questions.linear import Linear
@@ -64,9 +63,10 @@ def mechanisms_compared(
         epsilons: More parameters of user-level DP.
         given: What goes before the question's own options: items, reference.
     """
-    options, policy = histogram_options(question), terms.policy_of(promises)
+    options = histogram_options(question)
+    policy = replace(terms, promises=tuple(promises)).policy if promises else None
     if options is None and isinstance(answer := question.plan(terms), RankedAnswer):
-        return _by_plan(answer, promises, epsilons)
+        return _by_plan(answer, policy, epsilons)
     kept = Terms(terms.space, terms.users, delta=terms.delta, model=terms.model, parties=terms.parties)
     if policy is None:
         kept = replace(kept, given=terms.alpha)
@@ -78,12 +78,12 @@ def mechanisms_compared(
     return compare_histograms(target, policy, epsilons)
 
 
-def _by_plan(answer: RankedAnswer, promises: Sequence[Promise], epsilons: Sequence[Exact]) -> Comparison:
+def _by_plan(answer: RankedAnswer, policy: Policy | None, epsilons: Sequence[Exact]) -> Comparison:
     """By what the plan is chosen by, so that both say the same numbers, and with what snapping adds to all of them."""
-    terms, at = answer.terms, estimate(answer).at
+    terms = answer.terms
 
     def told(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
-        return tuple(replace(one, error=at(one.error)) for one in candidates)
+        return tuple(replace(one, error=answer.told(one.error)) for one in candidates)
 
     def others(epsilon: Fraction, itself: bool) -> Sequence[Candidate]:
         subset = answer.baselines if terms.promises and epsilon == min(terms.epsilons) else ()
@@ -100,4 +100,4 @@ def _by_plan(answer: RankedAnswer, promises: Sequence[Promise], epsilons: Sequen
         own,
         {},
     )
-    return beside_user_level(comparison, terms.space, others, paper_rule_linear, terms.policy_of(promises), epsilons)
+    return beside_user_level(comparison, terms.space, others, paper_rule_linear, policy, epsilons)

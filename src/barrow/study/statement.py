@@ -180,8 +180,7 @@ def approved_by(ledger: Ledger, seq: int) -> list[ReleaseApproval]:
 def protected(plan: Answer) -> list[PromiseFacts]:
     """What each promise gets from this release: the epsilon that it costs there, and what it means."""
     rows = []
-    satisfied = plan.terms.policy.satisfied if plan.terms.promises else ()
-    for promise, row, charge in zip(plan.terms.promises, satisfied, charges(plan), strict=True):
+    for promise, row, charge in zip(plan.terms.promises, plan.terms.satisfied, charges(plan), strict=True):
         epsilon = float_up(charge)
         rows.append(
             PromiseFacts(
