@@ -155,6 +155,32 @@ def nearest_name(word: object, names: Iterable[str]) -> str | None:
     return lower[close[0]] if close else None
 
 
+def unknown_name(
+    problem: str, name: object, known: Iterable[str], *, otherwise: str, fix: str = "{}", more: Iterable[str] = ()
+) -> ParameterError:
+    """That there is no such name, with the nearest one that there is.
+
+    Args:
+        problem: What is wrong, as a sentence.
+        name: What was typed.
+        known: The names that there are.
+        otherwise: What to type where none of them is near.
+        fix: What to type of the nearest.
+        more: What else may be typed.
+
+    >>> print(unknown_name("There is no hue 'rde'.", "rde", ["red", "blue"], otherwise="red"))
+    There is no hue 'rde'. Did you mean 'red'?
+      allowed: red, blue
+      fix:     red
+    """
+    names = list(known)
+    close = nearest_name(name, names)
+    hint = f" Did you mean {close!r}?" if close else ""
+    return ParameterError(
+        problem + hint, allowed=", ".join([*names, *more]), fix=fix.format(close) if close else otherwise
+    )
+
+
 def one_of(value: object, name: str, allowed: Sequence[str]) -> None:
     """Refuse a value that is not one of a few words, with the first of them.
 
@@ -184,12 +210,7 @@ def check_options(what: str, known: Iterable[str], options: Iterable[str]) -> No
     known = list(known)
     for key in options:
         if key not in known:
-            close = nearest_name(key, known)
-            raise ParameterError(
-                f"{what} has no option {key!r}." + (f" Did you mean {close!r}?" if close else ""),
-                allowed=", ".join(known),
-                fix=f"{close}=…" if close else f"remove {key!r}",
-            )
+            raise unknown_name(f"{what} has no option {key!r}.", key, known, fix="{}=…", otherwise=f"remove {key!r}")
 
 
 @contextmanager

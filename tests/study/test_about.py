@@ -166,7 +166,7 @@ def test_asked_windows():
         ("2026-13", None, "There is no month"),
         ("October", None, "cannot be read"),
         ("all", "periods", "no periods are named"),
-        ("2026-01..2026-02", "months", "The pool is 'months'"),
+        ("2026-01..2026-02", "months", "pool is 'months'"),
     ],
 )
 def test_bad_periods(text, pool, said):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from barrow.errors import ParameterError, nearest_name
+from barrow.errors import ParameterError, unknown_name
 from barrow.numerics import Exact, checked_people
 
 EVERYBODY = "all"
@@ -114,12 +114,8 @@ class Grouping:
         for known, size in self.sizes:
             if known == label:
                 return size
-        close = nearest_name(label, self.labels)
-        raise ParameterError(
-            f"The grouping {self.name!r} has no group {label!r}." + (f" Did you mean {close!r}?" if close else ""),
-            allowed=", ".join(self.labels),
-            fix=close or self.labels[0],
-        )
+        problem = f"The grouping {self.name!r} has no group {label!r}."
+        raise unknown_name(problem, label, self.labels, otherwise=self.labels[0])
 
     def check(self, users: int | None) -> None:
         """Refuse sizes that do not add up to the public number of people.

@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import singledispatch
 from typing import TYPE_CHECKING, ClassVar
 
-from barrow.errors import ParameterError, check_options, nearest_name
+from barrow.errors import ParameterError, check_options, nearest_name, unknown_name
 from barrow.numerics import exact_text
 from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.promises.definitions import share
@@ -400,12 +400,7 @@ def to_question(question: Question | str | Mapping[str, object] | type[Question]
             allowed=_GROUPS if name == "groupby" else _NUMBER,
             fix=_NUMBERS[name][1],
         )
-    close = nearest_name(name, QUESTIONS)
-    raise ParameterError(
-        f"The kind of question is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
-        allowed=", ".join(QUESTIONS),
-        fix=close or "mean",
-    )
+    raise unknown_name(f"The kind of question is {name!r}.", name, QUESTIONS, otherwise="mean")
 
 
 def _with_names(text: str) -> str | None:

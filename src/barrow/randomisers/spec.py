@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.errors import ParameterError, nearest_name, plain_table, reading
+from barrow.errors import plain_table, reading, unknown_name
 from barrow.numerics import Exact
 from barrow.randomisers.exponential import exponential, planar_laplace
 from barrow.randomisers.family import even_clusters
@@ -101,10 +101,5 @@ def randomiser_from_spec(space: Space, alpha0: Exact, spec: Mapping[str, Any] | 
         make = RANDOMISERS.get(name)
         if make is not None:
             return make(space, alpha0, **rest)
-    known = [*RANDOMISERS, "matrix", "mapped"]
-    close = nearest_name(name, known)
-    raise ParameterError(
-        f"The kind of randomiser is {name!r}." + (f" Did you mean {close!r}?" if close else ""),
-        allowed=", ".join(known),
-        fix=f'kind = "{close or suited(space)}"',
-    )
+    known, own = [*RANDOMISERS, "matrix", "mapped"], f'kind = "{suited(space)}"'
+    raise unknown_name(f"The kind of randomiser is {name!r}.", name, known, fix='kind = "{}"', otherwise=own)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from barrow.errors import ParameterError, nearest_name, plain_table, reading
+from barrow.errors import ParameterError, plain_table, reading, unknown_name
 from barrow.numerics import Exact, exact, ungrouped
 from barrow.registry import Registry, declared, package_of
 from barrow.spaces.augmented import base_space
@@ -145,14 +145,8 @@ def space_from_spec(spec: Mapping[str, Any]) -> Space:
             return maker(**rest)
     kind: Any = SPACES.get(str(name))
     if kind is None:
-        known = [*SPACES, *READY]
-        close = nearest_name(name, known)
-        hint = f" Did you mean {close!r}?" if close else ""
-        raise ParameterError(
-            f"The kind of space is {name!r}.{hint}",
-            allowed=", ".join(known),
-            fix=f'kind = "{close or "earth"}"',
-        )
+        known, earth = [*SPACES, *READY], 'kind = "earth"'
+        raise unknown_name(f"The kind of space is {name!r}.", name, known, fix='kind = "{}"', otherwise=earth)
     if not isinstance(rest.get("unit", ""), str):
         raise ParameterError(f"unit is {rest['unit']!r}.", allowed="a text", fix='unit = "km"')
     with reading(

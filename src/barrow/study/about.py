@@ -16,7 +16,7 @@ import numpy as np
 from barrow.engines import Breakdown, Cell, Counts, ItemSums
 from barrow.engines.counts import merged
 from barrow.engines.sums import joined
-from barrow.errors import ParameterError, nearest_name, one_of
+from barrow.errors import ParameterError, one_of, unknown_name
 from barrow.numerics import Exact, exact, exact_text, whole
 from barrow.numerics.limits import limbs_of
 from barrow.promises import Grouping, Model, Promise, Window
@@ -253,12 +253,9 @@ def grouping_named(groups: Sequence[Grouping], name: str) -> Grouping | None:
     names = [grouping.name for grouping in groups]
     if name in names:
         return groups[names.index(name)]
-    close = nearest_name(name, names)
-    raise ParameterError(
-        f"The study has no grouping {name!r}." + (f" Did you mean {close!r}?" if close else ""),
-        allowed=", ".join([*names, "'all' for everybody"]),
-        fix=close or f'[[group]]\nname = "{name}"\nsizes = {{north = 512, south = 571}}',
-    )
+    table = f'[[group]]\nname = "{name}"\nsizes = {{north = 512, south = 571}}'
+    everybody = ["'all' for everybody"]
+    raise unknown_name(f"The study has no grouping {name!r}.", name, names, otherwise=table, more=everybody)
 
 
 def share_of_grouping(groups: Sequence[Grouping], names: Sequence[str], grouping: Grouping | None) -> Fraction:
