@@ -14,7 +14,7 @@ from barrow.cli.terminal import Printer, echo, echo_alarm, echo_json, output_opt
 from barrow.render import report as pages
 
 if TYPE_CHECKING:
-    from barrow.planning import Comparison
+    from barrow.planning.comparison import Comparison
 
 
 @click.command()
