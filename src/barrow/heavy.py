@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from barrow._lazy import lazily
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from cryptography.hazmat.primitives.serialization import (
@@ -43,6 +45,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            "concurrent.futures": "Future ThreadPoolExecutor",
             "cryptography.exceptions": "InvalidSignature UnsupportedAlgorithm",
             "cryptography.hazmat.primitives.asymmetric.ed25519": "Ed25519PrivateKey Ed25519PublicKey",
             "cryptography.hazmat.primitives.serialization": "Encoding NoEncryption PrivateFormat PublicFormat "

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from barrow.ledger.sqlite import SqliteStore
     from barrow.ledger.state import Record
     from barrow.ledger.store import ChainHead
-    from barrow.ledger.table import Overview
+    from barrow.ledger.table import Overview, balances, overview, remaining
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -53,6 +53,6 @@ else:
             ".sqlite": "SqliteStore",
             ".state": "Record",
             ".store": "ChainHead",
-            ".table": "Overview",
+            ".table": "Overview balances overview remaining",
         },
     )

@@ -129,7 +129,10 @@ def gauss_legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
         for k in range(2, count + 1):
             value, before = ((2 * k - 1) * x * value - (k - 1) * before) / k, value
         slope = count * (x * value - before) / (x * x - 1.0)
-        x = x - value / slope
+        step = value / slope
+        x = x - step
+        if np.abs(step).max() < 2.0**-50:
+            break
     weights = 2.0 / ((1.0 - x * x) * slope**2)
     if count % 2:
         x[-1] = 0.0

@@ -39,9 +39,8 @@ def _plural(noun: str) -> str:
 
 
 _SINGULAR = {form: noun for noun in _COUNTED for form in (noun, _plural(noun))}
-_NOUN = "|".join(sorted(_SINGULAR, key=len, reverse=True))
-_THINGS = f"(?:data|{_NOUN})"
-_COUNT = rf"([0-9]+|{'|'.join(_NUMBERS)})(?: ({_NOUN}))?"
+_THINGS = "([a-z-]+)"  # looked up afterwards: a pattern of all words would take long to compile
+_COUNT = rf"([0-9]+|{'|'.join(_NUMBERS)})(?: (?!(?:of|in|out) ){_THINGS})?"
 _OF = re.compile(rf"{_COUNT} (?:of|in|out of) (?:the )?{_COUNT}")
 _EVERYTHING = re.compile(rf"everything|all(?:(?: of)?(?: the)? {_THINGS})?")
 _HALF = re.compile(rf"(?:a |one )?half(?: of(?: the)? {_THINGS})?")
@@ -76,17 +75,22 @@ def _read(value: str) -> Fraction:
     if not plain.isascii():  # digits and letters of other scripts may look like these, and count for something else
         raise _unclear(value)
     text = ungrouped(plain.lower(), "the share")
-    if _EVERYTHING.fullmatch(text):
+    if (match := _EVERYTHING.fullmatch(text)) and _known(match[1]):
         return Fraction(1)
-    if _HALF.fullmatch(text):
+    if (match := _HALF.fullmatch(text)) and _known(match[1]):
         return Fraction(1, 2)
-    if match := _OF.fullmatch(text):
+    if (match := _OF.fullmatch(text)) and all(noun is None or noun in _SINGULAR for noun in (match[2], match[4])):
         return _so_many(value, *match.groups())
-    if match := _PERCENT.fullmatch(text):
+    if (match := _PERCENT.fullmatch(text)) and _known(match[2]):
         return exact(match[1], "the share") / 100
     if _NUMBER.fullmatch(text.removeprefix("-")):
         return exact(text, "the share")
     raise _unclear(value)
+
+
+def _known(noun: str | None) -> bool:
+    """Whether it is left out, or one of the words that are read."""
+    return noun is None or noun == "data" or noun in _SINGULAR
 
 
 def _so_many(value: str, count: str, noun: str | None, whole: str, of: str | None) -> Fraction:

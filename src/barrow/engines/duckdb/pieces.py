@@ -10,13 +10,13 @@ out.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from barrow import heavy
 from barrow.engines.base import CountRequest
 from barrow.engines.counts import LOST, Sampled, known_items, refuse_changed, refuse_empty
 from barrow.engines.duckdb.session import Session, read_sizes
@@ -175,8 +175,8 @@ def _tally_mixed(
 
 def _drawn_ahead(sampler: Sampler, owners: Iterable[tuple[T, Numbers]]) -> Iterator[tuple[T, Numbers, Numbers]]:
     """Each piece with its weights; while DuckDB works on one piece, a thread draws for the next, one at a time."""
-    with ThreadPoolExecutor(max_workers=1) as worker:
-        before: tuple[T, Numbers, Future[Numbers]] | None = None
+    with heavy.ThreadPoolExecutor(max_workers=1) as worker:
+        before: tuple[T, Numbers, heavy.Future[Numbers]] | None = None
         for piece, who in owners:
             now = (piece, who, worker.submit(sampler.draw, who))
             if before is not None:
