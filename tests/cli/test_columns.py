@@ -28,6 +28,7 @@ WALK = [
     ["release", "mean", "--verbose"], ["release", "--question", "mean"], ["verify", "release/mean"],
     ["explain", "release/mean"], ["ledger", "show"], ["ledger", "show", "--who"], ["check"], ["plan", "nothing"],
     ["choose", "--space", "hours", "--promise", "all, 1 h, 0.5"], ["account", "--help"], ["nothing"],
+    ["account", "--alpha", "25", "--delta", "1e-12", "--users", "100000", "--items", "1000", "--model", "central"],
 ]  # fmt: skip
 PROGRAM = "import sys; from barrow.cli.main import main; main(sys.argv[1:])"
 MANY = """

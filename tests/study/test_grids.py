@@ -88,7 +88,7 @@ def called(capsys, *arguments):
 def test_init_chooses_writes_and_shows_the_cells(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     flags = ["--users", "800", "--dataset", "ages", "--promise", "all, 5 years, 0.5", "--question", "mean"]
-    assert "<- chosen" in called(capsys, "init", "--space", "line(low=0, high=100, unit='years')", *flags)
+    assert "Chosen →" in called(capsys, "init", "--space", "line(low=0, high=100, unit='years')", *flags)
     written = Study.read("study.toml")
     assert written.space.records_space.step is not None
     assert "auto" not in (tmp_path / "study.toml").read_text()
@@ -173,13 +173,13 @@ def test_grid_choice_lines():
     row = Grid(10.0, 100, 5.0, 1.0, 3.8, 3.93, 0.1, (14.4,), (14.1,))
     assert [*GridChoice((row,), 10.0, "km", "km", (("all by 300 m", 0.3),)).lines()] == [
         "Cells     cell km    items  alpha    noise  snapping    total  seconds",
-        "               10      100      5        1       3.8     3.93      0.1  <- chosen",
+        "Chosen →       10      100      5        1       3.8     3.93      0.1",
         "Promise   all by 300 m: charged as 14.4 km on these cells, 48 times its distance",
     ]
     row = Grid((10.0, 4.0), 216, 2.0, 0.05, 0.06, 0.08, 0.2, (0.4,), (14.1, 4.0))
     assert [*GridChoice((row,), row.cell, ("km", "h"), "", (("all, 5 km, 1", 0.03),), ("km", "h")).lines()] == [
         "Cells     cell km  cell h    items  alpha    noise  snapping    total  seconds",
-        "               10       4      216      2     0.05      0.06     0.08      0.2  <- chosen",
+        "Chosen →       10       4      216      2     0.05      0.06     0.08      0.2",
         "Promise   all, 5 km, 1: charged with 14.1 km and 4 h more on these cells, 13.3 times its distance",
     ]
 

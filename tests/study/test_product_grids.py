@@ -110,7 +110,7 @@ def test_init_chooses_for_every_part_without_a_size(tmp_path, monkeypatch, capsy
     flags = ["--users", "100", "--dataset", "days", "--promise", PROMISES[0], "--question", "histogram"]
     shown = called("init", "--space", "line(low=0, high=40, unit='km') x circle(period=24, unit='h')", *flags)
     assert "cell km  cell h" in shown
-    assert "<- chosen" in shown
+    assert "Chosen →" in shown
     parts = Study.read("study.toml").space.records_space.parts
     assert all(part.step is not None for part in parts)
     again = json.loads(

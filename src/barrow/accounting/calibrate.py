@@ -303,6 +303,6 @@ def paper_note(calibration: Calibration, alpha: Exact, delta: Exact, *, users: i
         elif value > calibration.alpha0:
             after = f"no method certifies it; the best is {calibration.alpha0:.6g}"
         else:
-            after = f"it is safe only because {calibration.method} certifies more"
+            after = "it is safe only because another method certifies more"
         warnings.append(f"{name} gives {value:.6g}, but the theorem {supports} ({after}).")
     return PaperNote(formula, at_one, tuple(warnings))

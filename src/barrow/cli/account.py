@@ -12,7 +12,7 @@ from rich.table import Table
 from barrow.accounting import PaperNote, calibrate_shuffle, inner_alpha_for, paper_note, parse_randomiser, reports_of
 from barrow.cli.numbers import Whole
 from barrow.cli.screen import Screen
-from barrow.cli.terminal import Printer, echo, echo_json, output_options
+from barrow.cli.terminal import Printer, columns, echo, echo_json, output_options
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -128,7 +128,8 @@ def _digits(value: float | None, missing: str = "does not apply", *, up: bool = 
 
 
 def _print(calibration: Calibration, paper: PaperNote, reports: int) -> None:
-    table = Table(title=f"Largest safe alpha0, {reports:,} reports in the shuffle", title_justify="left")
+    echo(f"Largest safe alpha0, {reports:,} reports in the shuffle")
+    table = Table(box=None, pad_edge=False)
     table.add_column("method")
     table.add_column("alpha0", justify="right")
     table.add_column("")
@@ -138,7 +139,6 @@ def _print(calibration: Calibration, paper: PaperNote, reports: int) -> None:
         value = calibration.composition if name == "per_report_composition" else calibration.methods[name]
         mark = "<- use this" if name == calibration.method else ""
         table.add_row(words, _digits(None if value is None else float(value)), mark)
-    table.add_section()
     if calibration.limit_black_box is not None:
         table.add_row(
             "an attack breaks the promise from",
@@ -147,9 +147,8 @@ def _print(calibration: Calibration, paper: PaperNote, reports: int) -> None:
         )
         table.add_row("the paper's closed formula", _digits(paper.closed_formula), "do not use")
         table.add_row("the paper's theorem at w = 1 only", _digits(paper.theorem_at_w_one), "do not use")
-    console = Screen(width=110, soft_wrap=True)
-    console.print(table)
+    Screen(width=columns()).print(table)
     for warning in paper.warnings:
-        console.print(f"Warning: {warning}")
+        echo(f"Warning: {warning}")
     if calibration.method == "per_report_composition":
-        console.print("Nothing better than composition can be certified for these numbers.")
+        echo("Nothing better than composition can be certified for these numbers.")

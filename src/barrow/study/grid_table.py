@@ -79,13 +79,14 @@ class GridChoice:
             if len(units) > 1 and grid not in shown:
                 continue
             alpha = "-" if grid.alpha is None else f"{grid.alpha:.3g}"
-            alike = "" if grid.total == least else " (the coarsest within 5 % of the least)"
-            mark = f"  <- chosen{alike}" if grid.cell == self.chosen else ""
+            label = "Chosen →" if grid.cell == self.chosen else ""
             cells = "  ".join(f"{cell:>{width}.4g}" for cell, width in zip(grid.cells, wide, strict=True))
             lines.append(
-                f"          {cells} {grid.items:>8,} {alpha:>6} {grid.noise:>8.3g} {grid.snapping:>9.3g} "
-                f"{grid.total:>8.3g} {grid.seconds:>8.2g}{mark}"
+                f"{label:<10}{cells} {grid.items:>8,} {alpha:>6} {grid.noise:>8.3g} {grid.snapping:>9.3g} "
+                f"{grid.total:>8.3g} {grid.seconds:>8.2g}"
             )
+        if any(grid.cell == self.chosen and grid.total > least for grid in self.grids):
+            lines.append("          → is the coarsest within 5 % of the least error")
         if len(units) > 1 and len(self.grids) > len(shown):
             lines.append(f"          {len(self.grids) - len(shown)} more were tried, all with larger errors")
         return lines + self._costs()
