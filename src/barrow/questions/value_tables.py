@@ -87,11 +87,19 @@ def values_of(rows: Rows) -> Floats:
 
 
 def names_of(rows: Rows) -> list[str]:
-    """What each value is."""
+    """What each value is; of several groups also of which.
+
+    >>> names_of([{"group": "north", "output": "mean"}, {"group": "south", "output": "mean"}])
+    ['north', 'south']
+    """
     column = next(name for name in _NAME if name in rows[0])
+    names = [str(row[column]) for row in rows]
     if column == "quantile":
-        return ["median" if float(str(row[column])) == 0.5 else f"quantile {row[column]}" for row in rows]
-    return [str(row[column]) for row in rows]
+        names = ["median" if float(name) == 0.5 else f"quantile {name}" for name in names]
+    if "group" not in rows[0] or column == "group":
+        return names
+    alone = len(set(names)) == 1
+    return [str(row["group"]) if alone else f"{row['group']}, {name}" for row, name in zip(rows, names, strict=True)]
 
 
 def bounds_of(facts: AnswerFacts, tables: Mapping[str, Rows]) -> Bounds:

@@ -164,3 +164,15 @@ def test_the_page_of_an_aggregated_plan_sounds_the_alarm(question):
     assert any("hardly hidden" in text and "all, anywhere, 1" in text for text in page.warnings)
     calm = bw.Study(line, ["all, 50 min, 1"], users=1000, model="aggregated").plan(question)
     assert not any("hardly hidden" in text for text in plan_report([calm]).warnings)
+
+
+def test_the_picture_of_groups_names_them(tmp_path):
+    sizes = {"north": 15, "south": 15}
+    rows = {"uid": list(range(30)), "x": [10, 35, 50] * 10, "region": ["north"] * 15 + ["south"] * 15}
+    data = bw.read(rows, user="uid", item="x")
+    groups = [bw.Grouping("region", sizes=sizes)]
+    study = bw.Study(LINE, ["all, 30 min, 9"], users=30, dataset="ways", data=data, groups=groups)
+    release = study.release("mean", by="region", ledger=bw.Ledger.create(tmp_path / "g", study), out=tmp_path / "out")
+    assert {"north", "south"} <= set(re.findall(r">(\w+)</text>", release.plot().svg))
+    told = error_sentence(Released(release.statement, release.tables, plan=release.plan), parts=2)
+    assert told == "Each value comes with its own interval, which holds the true value with probability 95 %."

@@ -60,10 +60,11 @@ def _cities(projection: MapProjection, taken: list[Rectangle]) -> str:
     spare = 0.02 * (north - south)
     inside = np.flatnonzero((known.lat > south + spare) & (known.lat < north - spare) & (lon < east))
     x, y = projection.pixels(known.lat[inside], lon[inside])
+    edge, _ = projection.pixels(known.lat[inside], np.full(len(inside), east))
     parts = []
-    for k, px, py in zip(inside.tolist(), x.tolist(), y.tolist(), strict=True):
+    for k, px, py, end in zip(inside.tolist(), x.tolist(), y.tolist(), edge.tolist(), strict=True):
         wide = text_width(known.names[k], 11.5)
-        right = px + 7 + wide < projection.width - 6
+        right = px + 7 + wide < min(projection.width, end + 6) - 6  # the frame may be narrower than the picture
         box = (px - 4 if right else px - 9 - wide, py - 8, px + 9 + wide if right else px + 4, py + 8)
         if box[0] < 4 or any(box[0] < t[2] and t[0] < box[2] and box[1] < t[3] and t[1] < box[3] for t in taken):
             continue
