@@ -29,6 +29,17 @@ def test_the_packages_around_do_not_load_and_load_later_as_ever():
     assert run(code).split("\n") == ["False False", "True 0.0", "0.0"]
 
 
+def test_parts_of_numpy_that_were_left_out_load_later_as_ever():
+    code = (
+        "import sys\nimport numpy as np\nfrom barrow import heavy\n"
+        "late = [f'numpy.{name}' for name in ('ma', 'char', 'polynomial')]\n"
+        "print(heavy.sparse.csr_array(np.eye(2)).sum(), [name for name in late if name in sys.modules])\n"
+        "print(np.ma.array([1, 2], mask=[0, 1]).sum(), np.char.add('a', 'b'), np.polynomial.legendre.leggauss(1)[1])\n"
+        "import scipy.stats\nprint(float(scipy.stats.mstats.mode(np.ma.array([1.0, 1.0, 2.0])).mode[0]))"
+    )
+    assert run(code).split("\n") == ["2.0 []", "1 ab [2.]", "1.0"]
+
+
 def test_other_threads_never_see_a_package_half_loaded():
     code = (
         "import threading\nfrom barrow import heavy\nseen = []\ngo = threading.Barrier(5)\n"

@@ -103,9 +103,13 @@ _GRAPHS = {
 """What is used of ``scipy.sparse.csgraph``, whose wrapper loads all of ``scipy.linalg``."""
 
 
+_UNSEEN = ("f2py", "testing", "char", "polynomial", "ma")
+"""What numpy lists and loads late, and a wrapper of scipy would load for nothing."""
+
+
 def _lean(package: str) -> ModuleType:
-    """A package of scipy, without what its wrapper of numpy loads because numpy lists it: two test and build tools."""
-    unseen = {name: ModuleType(f"numpy.{name}") for name in ("f2py", "testing") if name not in vars(np)}
+    """A package of scipy, without what its wrapper of numpy loads because numpy lists it."""
+    unseen = {name: ModuleType(f"numpy.{name}") for name in _UNSEEN if name not in vars(np)}
     vars(np).update(unseen)
     try:
         return import_module(package)
