@@ -101,6 +101,9 @@ def test_everything_in_the_table_is_there_and_no_word_stands_twice_for_one_kind_
         "promise",
         "question",
         "dataset",
+        "item",
+        "out",
+        "within",
     }
     assert set(synonyms._MEANT) <= set.union(*kinds) | keys
     for names in kinds:
@@ -108,3 +111,26 @@ def test_everything_in_the_table_is_there_and_no_word_stands_twice_for_one_kind_
         assert not {word for word in words if words.count(word) > 1}
         assert not set(words) & names  # what there is means itself
     assert nearest_name("line", ["line", "lines"]) == "line"
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["init", "x.csv", "--record", "age"], "--item"),
+        (["init", "x.csv", "--value", "age"], "--item"),
+        (["report", "folder", "--html", "x.html"], "--out"),
+        (["region", "folder", "--near", "home"], "--within"),
+        (["plan", "--user", "3", "--quesiton", "mean"], "--question"),
+    ],
+)
+def test_options(words, name, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(words)
+    assert stop.value.code == 2
+    assert f"Did you mean '{name}'" in " ".join(capsys.readouterr().err.split())
+
+
+def test_an_option_that_nobody_means_gets_no_suggestion(capsys):
+    with pytest.raises(SystemExit):
+        main(["plan", "--banana"])
+    assert "Did you mean" not in capsys.readouterr().err

@@ -6,6 +6,7 @@ broken between words at the terminal's width, at 80 columns where there is no te
 
 from __future__ import annotations
 
+import difflib
 import io
 import json
 import os
@@ -22,6 +23,7 @@ from typing import Any, TypeVar
 import click
 
 from barrow.errors import STEERS, clean
+from barrow.synonyms import meant
 
 WIDTH = 80
 """How wide text is where it does not go to a terminal."""
@@ -178,8 +180,26 @@ def output_options_with(little: str) -> Callable[[Command], Command]:
 output_options = output_options_with("Print as little as possible.")
 
 
+def meant_option(typed: str, named: Sequence[str]) -> str | None:
+    """The option that is meant by one that there is not: near in meaning, or wrong by a letter or two.
+
+    >>> meant_option("--record", ["--period", "--item"]), meant_option("--itme", ["--period", "--item"])
+    ('--item', '--item')
+    >>> meant_option("--value", ["--user"])
+    """
+    by_meaning = meant(typed.lstrip("-").replace("-", "_"), [name[2:] for name in named])
+    if by_meaning is not None:
+        return f"--{by_meaning}"
+    close = difflib.get_close_matches(typed, named, 1, 0.75)
+    return close[0] if close else None
+
+
 def echo_usage(error: click.ClickException) -> None:
-    """Print what is wrong with a command line."""
+    """Print what is wrong with a command line; for an option that there is not, the one that is meant."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        named = [name for one in error.ctx.command.params for name in one.opts if name.startswith("--")]
+        near = meant_option(error.option_name, named)
+        error.possibilities = [near] if near is not None else None  # type: ignore[misc]
     text = io.StringIO()
     error.show(file=text)
     echo(text.getvalue(), err=True, nl=False)
