@@ -73,23 +73,24 @@ def odd_norm(power: Fraction, size: int) -> float:
     return min(spent(lambda: rounded_knorm(zeros, 1, power)) for _ in range(5)) / size * 1e6
 
 
-def started() -> dict[str, float]:
-    """CPU seconds of ``barrow init`` with automatic cells, fresh processes with warm bytecode."""
+def started(people: int) -> dict[str, float]:
+    """CPU seconds of ``barrow init`` with automatic cells for so many people, fresh processes with warm bytecode."""
     barrow, result = str(Path(sys.executable).with_name("barrow")), {}
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment |= {"PYTHONPYCACHEPREFIX": str(place / "bytecode"), "XDG_CACHE_HOME": str(place / "cache")}
-        make = f"import duckdb; duckdb.sql({RECORDS!r}).write_parquet('records.parquet')"
+        records = RECORDS.replace("range % 100 ", f"range % {people} ").replace("range(1000)", f"range({10 * people})")
+        make = f"import duckdb; duckdb.sql({records!r}).write_parquet('records.parquet')"
         subprocess.run([sys.executable, "-c", make], cwd=place, check=True)
-        common = [barrow, "init", "../records.parquet", "--user", "person", "--users", str(PEOPLE), "--dataset", "x"]
+        common = [barrow, "init", "../records.parquet", "--user", "person", "--users", str(people), "--dataset", "x"]
         for name, options in AUTO.items():
             times = []
             for turn in range(3):  # the first one warms bytecode
                 here = place / f"{name}{turn}"
                 here.mkdir()
                 times.append(cpu([*common, *options, "--question", "histogram"], here, environment))
-            result[f"init_{name}_seconds"] = round(min(times[1:]), 2)
+            result[f"init_{name}_{people}_seconds"] = round(min(times[1:]), 2)
     return result
 
 
@@ -121,7 +122,7 @@ def main() -> None:
         **({"million_histogram_seconds": spent(lambda: histogram(million))} if request.long else {}),
         **{f"knorm_{name}_us": odd_norm(power, 100) for name, power in (("3", Fraction(3)), ("3_2", Fraction(3, 2)))},
     }
-    finish({**{key: round(value, 3) for key, value in result.items()}, **started()})
+    finish({**{key: round(value, 3) for key, value in result.items()}, **started(PEOPLE), **started(100 * PEOPLE)})
 
 
 if __name__ == "__main__":
