@@ -91,7 +91,7 @@ def _tidied(node: Element) -> None:
             child.tag = _MATHML + "mo"  # a name with the space of an operator, and none before a bracket
             bracket = after is not None and (after.text or "").strip() in ("(", "[")
             child.attrib |= {"lspace": "0.167em", "rspace": "0" if bracket else "0.167em"}
-    if kind in ("msup", "msubsup") and set(children[-1].text or " ") == {"\u2032"}:
+    if kind in ("msup", "msubsup") and set(children[-1].text or " ") <= {"\u2032", "\u2033", "\u2034"}:
         prime = Element(_MATHML + "mo", {"lspace": "0", "rspace": "0"})
         prime.text = children[-1].text
         node.remove(children[-1])

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tex_reader import read_mathml, read_tex
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -49,11 +51,57 @@ def test_the_site_builds_strictly(tmp_path):
     assert f"docs_fonts/{font.name}" in (site / "assets" / "docs.css").read_text()
 
 
-@pytest.mark.skipif(importlib.util.find_spec("latex2mathml") is None, reason="latex2mathml is not installed")
-def test_long_formulas_end_lines_between_their_parts_and_nowhere_else():
+def typesetter():
+    """The hook that typesets formulas; scripts are no package."""
     spec = importlib.util.spec_from_file_location("docs_mathematics", ROOT / "scripts" / "docs_mathematics.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+FORMULA = re.compile(
+    r"^```.*?^```|\$\$(?P<shown>.*?)\$\$|\$`(?P<quoted>[^`\n]+)`\$|`[^`\n]*`|\$(?!\s)(?P<plain>[^$\n]+?)(?<!\s)\$",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("latex2mathml") is None, reason="latex2mathml is not installed")
+def test_formulas_are_typeset_as_they_are_written():
+    """Two readers that share nothing with the converter say the same of a formula and of its pieces on the page."""
+    module, seen = typesetter(), set()
+    for page in (ROOT / "docs").rglob("*.md"):
+        for match in FORMULA.finditer(page.read_text(encoding="utf-8")):
+            tex = match["shown"] or match["quoted"] or match["plain"]
+            if tex is None or tex in seen:
+                continue
+            seen.add(tex)
+            pieces = module.breakable(module.mathematics(rf"\({tex}\)", str(page)))
+            assert "".join(map(read_mathml, pieces)) == read_tex(tex), tex
+    assert len(seen) > 3500
+
+
+@pytest.mark.skipif(importlib.util.find_spec("latex2mathml") is None, reason="latex2mathml is not installed")
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("x_{10}", "x_10"),
+        ("2^{-53}", "2^-53"),
+        ("r^{(x)}", "r^x"),
+        ("f''", "f'"),
+        (r"\frac{a + b}{c}", r"\frac{a}{c} + b"),
+        (r"\lvert x' \rvert", r"\lvert x \rvert'"),
+        (r"\sqrt{a b}", r"\sqrt{a} b"),
+        (r"\max_{x'} x", r"\max_x' x"),
+    ],
+)
+def test_another_formula_is_seen(right, wrong):
+    math = typesetter().mathematics(rf"\({right}\)", "here")
+    assert read_mathml(math) == read_tex(right) != read_tex(wrong)
+
+
+@pytest.mark.skipif(importlib.util.find_spec("latex2mathml") is None, reason="latex2mathml is not installed")
+def test_long_formulas_end_lines_between_their_parts_and_nowhere_else():
+    module = typesetter()
 
     def parts(tex):
         return ["".join(part.itertext()) for part in module.breakable(module.mathematics(rf"\({tex}\)", "here"))]
