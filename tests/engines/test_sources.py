@@ -143,6 +143,14 @@ def test_queries(visits, tmp_path):
         assert as_list(ENGINE.count(known, UID, AB)) == EXPECTED
     with pytest.raises(ParameterError, match=r"Did you mean 's\.t'"):
         ENGINE.columns(f"duckdb:///{path}?table=s.tt")
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    # By the file's statistics, which leave out NaN, all records are items: what others hold must not move one.
+    pq.write_table(pa.table({"uid": ["x", "y", "z"], "item": [1.0, float("nan"), 9.0]}), tmp_path / "ages.parquet")
+    with duckdb.connect(str(path)) as c:
+        c.execute(f"CREATE VIEW ages AS SELECT * FROM '{tmp_path / 'ages.parquet'}'")
+    known = Source.parse(f"duckdb:///{path}?table=ages", acknowledge_sql=True)
+    counts = ENGINE.count(known, UID, Line(0, 10, step=1), unknown="default")
+    assert as_list(counts) == [(0, 1, 1), (1, 1, 1), (9, 1, 1)]
     other = tmp_path / "shop.db"
     with sqlite3.connect(other) as c:
         c.execute("CREATE TABLE t (uid, item)")
@@ -509,4 +517,4 @@ def test_spark_address():
 
 
 def test_reading_call():
-    assert reading_call(Source.parse("a.parquet"), ["a.parquet"]) == "read_parquet(['a.parquet'])"
+    assert reading_call(Source.parse("a.parquet"), ["a.parquet"]) == "read_parquet(['a.parquet'], can_have_nan = true)"

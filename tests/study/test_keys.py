@@ -17,7 +17,7 @@ from barrow.errors import ParameterError
 from barrow.ledger import AlreadyPaidError
 from barrow.mechanisms import factorisation
 from barrow.mechanisms.ellipsoids import least_trace
-from barrow.study.keys import AskedRelease
+from barrow.study.keys import AskedRelease, plain_deep
 from barrow.study.release import run_release
 
 RELEASE = """
@@ -159,3 +159,12 @@ def test_other_terms_and_records_are_paid_for(tmp_path):
     ):
         changed.release(out=tmp_path / f"more{k}")
     assert len(set(paid(ledger))) == 3
+
+
+def test_long_tables_inside_a_question_are_told_apart():
+    """Written as text, arrays of more than a thousand numbers leave out what is in the middle."""
+    values = np.zeros(1500)
+    told = plain_deep({"parts": ({"kind": "function", "values": values},)})
+    values[700] = 1.0
+    assert told != plain_deep({"parts": ({"kind": "function", "values": values},)})
+    assert json.loads(json.dumps(told)) == told == {"parts": [{"kind": "function", "values": [0.0] * 1500}]}

@@ -97,7 +97,7 @@ class RowExponential(Randomiser):
 
 
 @dataclass(frozen=True, eq=False)
-class _Sums:
+class _RowSums:
     """Of some betas and all items: ln of the sum of exp(-beta min(d, c)) over all reports, and the mean distance."""
 
     betas: Floats
@@ -182,7 +182,7 @@ def _suggested(space: Space, target: float, far: float, pairs: _Edges | None) ->
     return low
 
 
-def _sums(space: Space, betas: Floats, far: float) -> _Sums:
+def _sums(space: Space, betas: Floats, far: float) -> _RowSums:
     """One pass over all distances. Betas are evenly spaced: the powers of each follow from those of the one before."""
     logs, moved = np.empty((2, len(betas), space.items))
     step = max(1, _STRIP // space.items)
@@ -198,10 +198,10 @@ def _sums(space: Space, betas: Floats, far: float) -> _Sums:
             total = power.sum(axis=1)
             logs[i, rows] = np.log(total)
             moved[i, rows] = np.einsum("xy,xy->x", power, block) / total
-    return _Sums(betas, logs, moved)
+    return _RowSums(betas, logs, moved)
 
 
-def _uppers(space: Space, sums: _Sums, far: float, pairs: _Edges | None) -> Floats:
+def _uppers(space: Space, sums: _RowSums, far: float, pairs: _Edges | None) -> Floats:
     """An upper bound on the alpha0 of the whole weights, for each beta: over neighbours, or over all pairs."""
     result = np.zeros(len(sums.betas))
     margins = _margins(space, sums, far)
@@ -223,7 +223,7 @@ def _uppers(space: Space, sums: _Sums, far: float, pairs: _Edges | None) -> Floa
     return np.nextafter(result * (1.0 + 2.0**-45), np.inf)
 
 
-def _margins(space: Space, sums: _Sums, far: float) -> Floats:
+def _margins(space: Space, sums: _RowSums, far: float) -> Floats:
     """By how much ln W[x, y] - ln W[x', y] of whole weights may exceed what real numbers give, for each beta."""
     reach = min(far, 1.0 + 2.0**-20)
     # The distances behind a power, exp and products; a sum of so many terms; the logarithm of a sum.

@@ -57,9 +57,11 @@ def _asked(study: Study, plan: Answer, about: About, chosen: Mapping[str, object
 
 
 def plain_deep(value: object) -> object:
-    """Plain data of plain data and arrays."""
+    """Plain data of plain data and arrays, at any depth: written as text, long arrays would look alike."""
     if isinstance(value, Mapping):
         return {str(key): plain_deep(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_deep(item) for item in value]
     return plain(value)
 
 

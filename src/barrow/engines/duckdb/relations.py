@@ -87,9 +87,7 @@ def relation(session: Session, source: Source, columns: Columns | None = None) -
     ``columns`` are None if only names and kinds are asked for.
     """
     if source.sql is not None:
-        # Parquet's statistics leave out NaN: a filter that is judged by them would lose or keep a record by what
-        # others wrote into the same file.
-        session.run("SET disabled_optimizers = 'statistics_propagation,filter_pushdown'")
+        _judge_each_record(session)
     if source.kind in ("csv", "parquet"):
         return _files(session, source, columns)
     if source.kind == "duckdb":
@@ -100,6 +98,14 @@ def relation(session: Session, source: Source, columns: Columns | None = None) -
         session.register("frame", arrow_table(source.data))
         return Relation("frame", _types(session, "frame"), once=False)
     raise wrong_source("DuckDB", source, "files, databases, queries and frames")
+
+
+def _judge_each_record(session: Session) -> None:
+    """Parquet's statistics leave out NaN: judged by them, a record would be lost, kept or moved by what others wrote.
+
+    Who writes a query, or a view, need not read Parquet files as :func:`reading_call` does.
+    """
+    session.run("SET disabled_optimizers = 'statistics_propagation,filter_pushdown'")
 
 
 def reading_call(source: Source, files: Sequence[str]) -> str:
@@ -193,6 +199,8 @@ def _database(session: Session, source: Source, columns: Columns | None) -> Rela
     if wanted not in names | seen:
         raise missing_table(wanted, list(names | seen))
     schema, table = (names | seen)[wanted]
+    if wanted in seen:
+        _judge_each_record(session)
     sql = f"source.{DUCKDB.identifier(schema)}.{DUCKDB.identifier(table)}"
     whole = Relation(sql, _types(session, sql), once=wanted in seen)
     return whole if selection is None else _selected(session, whole, selection)
