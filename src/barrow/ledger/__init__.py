@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from barrow.ledger.sqlite import SqliteStore
     from barrow.ledger.state import Record
     from barrow.ledger.store import ChainHead
-    from barrow.ledger.table import Overview, balances, overview, remaining
+    from barrow.ledger.table import Overview
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -53,6 +53,6 @@ else:
             ".sqlite": "SqliteStore",
             ".state": "Record",
             ".store": "ChainHead",
-            ".table": "Overview balances overview remaining",
+            ".table": "Overview",
         },
     )

@@ -7,10 +7,9 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import Protocol, cast
 from urllib.parse import quote, urlencode
 
-from barrow import ledger
 from barrow._version import __version__
 from barrow.display import Displayed
 from barrow.errors import BarrowError, ParameterError, path_text
@@ -29,12 +28,10 @@ from barrow.ledger.published import PublishedHead, marks_of
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.state import LedgerState, Record, make_row
 from barrow.ledger.store import ChainHead, Other, Row, Store
+from barrow.ledger.table import Balance, Overview, balances, overview, remaining
 from barrow.promises import Event
 from barrow.promises.periods import Window
 from barrow.spaces.space import Space
-
-if TYPE_CHECKING:
-    from barrow.ledger.table import Balance, Overview
 
 PathLike = str | os.PathLike[str]
 Where = str | os.PathLike[str]
@@ -221,7 +218,7 @@ class Ledger(Displayed, GovernedLedger):
     def balances(self) -> tuple[Balance, ...]:
         """Each promise (or account): its limit, what is used and what is left."""
         state = self._fresh()
-        return ledger.balances(state, self.composer)
+        return balances(state, self.composer)
 
     def remaining(
         self, *, reads: Window | None = None, groups: Mapping[str, Sequence[str]] | None = None
@@ -231,7 +228,7 @@ class Ledger(Displayed, GovernedLedger):
         ``left`` of each is what such a release may cost there; it is charged with its price in every period it meets.
         """
         state = self._fresh()
-        return ledger.remaining(state, reads, groups_of(state.budget, groups))
+        return remaining(state, reads, groups_of(state.budget, groups))
 
     def spent_at(self, promises: Sequence[PromiseLimit]) -> tuple[Amount, ...]:
         """What all releases so far, reserved ones too, cost together at promises that need not be in the budget."""
@@ -319,7 +316,7 @@ class Ledger(Displayed, GovernedLedger):
     def overview(self) -> Overview:
         """What was spent, when, by whom, and what is left."""
         state = self._fresh()
-        return ledger.overview(state, self.composer)
+        return overview(state, self.composer)
 
     def _repr_html_(self) -> str:
         return self.overview().to_html()

@@ -76,7 +76,12 @@ def default_key(label: str, public: Mapping[str, object]) -> str:
 
 def public_digest(data: Mapping[str, object]) -> str:
     """SHA-256 of plain data, in hexadecimal digits."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(_line(data).encode()).hexdigest()
+
+
+def _line(data: object) -> str:
+    """Plain data as one text: the same before a ledger holds it and after."""
+    return json.dumps(data, sort_keys=True)
 
 
 @dataclass(frozen=True)
@@ -112,12 +117,12 @@ class AskedRelease:
         Raises:
             ParameterError: It was not drawn, and its noise is not what is planned here.
         """
-        asked = json.loads(json.dumps(self.asked))  # as a ledger holds it
+        asked = {name: _line(value) for name, value in self.asked.items()}
         for record in reversed(records):
             if record.kind != "reserve" or record.data["question"] != self.label:
                 continue
             known = record.data["parameters"]
-            alike = all(name in known and (name in _COMPUTED or known[name] == asked[name]) for name in asked)
+            alike = all(name in known and (name in _COMPUTED or _line(known[name]) == asked[name]) for name in asked)
             beside = known.keys() - asked.keys() <= _CHOSEN | self.public.keys()
             if alike and beside and record.data["key"] == default_key(self.label, known):  # nobody named it
                 self._refuse_undrawn(record, records)
