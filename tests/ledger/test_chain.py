@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
@@ -44,6 +45,30 @@ def test_inside_the_chain_no_anchor_is_needed(change: Any) -> None:
 def test_what_only_an_anchor_shows(change: Any) -> None:
     """The control: these pass without an anchor, which is why the head must be kept elsewhere."""
     assert not tamper.detected(change, tamper.RELEASES, anchored=False)
+
+
+def told(state: LedgerState) -> dict[str, Any]:
+    """Everything that a state says, as values that later changes to it leave alone."""
+    return {name: value if name == "consent" else copy(value) for name, value in vars(state).items()}
+
+
+def test_a_state_that_is_extended_stays_as_it_was(tmp_path: Path, rows: list[Row]) -> None:
+    """Whoever holds a state, and an append that fails half-way, sees nothing of what comes after it."""
+    store = MemoryStore(rows)
+    ledger = Ledger(store)
+    ledger.abandon(pay(ledger, "d", 1))
+    ledger.stage(pay(ledger, "e", 1), OUTPUTS)
+    pay(ledger, "f", 1, resumable=True)
+    ledger.resume("f", folder="elsewhere")
+    every = store.rows()
+    assert {json.loads(row.body)["kind"] for row in every} >= {"reserve", "resumed", "abandoned", "staged", "commit"}
+    for seq in range(1, len(every)):
+        before = LedgerState.read(every[:seq])
+        known = told(before)
+        assert told(before.extended(every[seq:])) == told(LedgerState.read(every)) != known
+        with pytest.raises(CorruptLedgerError):
+            before.extended([*every[seq:], every[0]])
+        assert told(before) == known
 
 
 def relinked(rows: list[Row], at: int, **changes: Any) -> list[Row]:

@@ -85,6 +85,17 @@ def test_neighbours_decide_as_all_pairs_do(monkeypatch):
     assert rows._uppers(space, sums, 28.0 / 20, None)[0] == pytest.approx(float(few.alpha0_upper), rel=1e-6)
 
 
+@pytest.mark.parametrize("space", [SPACES["streets"], SPACES["earth"]], ids=["neighbours", "all pairs"])
+def test_distances_that_may_be_shorter_than_they_are_said_make_the_claim_larger(space, monkeypatch):
+    sums, pairs = rows._sums(space, np.array([9.0]), 28.0 / 20), rows._edges(space)
+    monkeypatch.setattr(rows, "_margins", lambda space, sums, far: np.zeros(len(sums.betas)))
+    found = []
+    for error in (0.0, 0.25):
+        monkeypatch.setattr(type(space), "distance_error", error)
+        found.append(rows._uppers(space, sums, 28.0 / 20, pairs)[0])
+    assert found[1] == pytest.approx(found[0] / 0.75, rel=1e-12)
+
+
 def test_ladders_have_the_sums_of_each_beta():
     space = SPACES["earth"]
     betas = 9.0 * (1.0 - np.arange(4) / 256.0)

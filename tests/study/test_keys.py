@@ -14,10 +14,10 @@ from numpy._core import _multiarray_umath as built
 
 import barrow as bw
 from barrow.errors import ParameterError
-from barrow.ledger import AlreadyPaidError
+from barrow.ledger import AlreadyPaidError, Record
 from barrow.mechanisms import factorisation
 from barrow.mechanisms.ellipsoids import least_trace
-from barrow.study.keys import AskedRelease, plain_deep
+from barrow.study.keys import AskedRelease, default_key, plain_deep
 from barrow.study.release import run_release
 
 RELEASE = """
@@ -159,6 +159,21 @@ def test_other_terms_and_records_are_paid_for(tmp_path):
     ):
         changed.release(out=tmp_path / f"more{k}")
     assert len(set(paid(ledger))) == 3
+
+
+@pytest.mark.parametrize("beside", [{"reads": "2026-01", "pool": "records"}, {"hidden": ["region"]}, {"periods": 12}])
+def test_what_was_about_less_is_not_the_answer_to_what_is_about_everything(tmp_path, beside):
+    """A payment that names more than is asked now, such as a month, was for something else."""
+    request = study(tmp_path, "mean")
+    asked = AskedRelease.of(request, request.plan(), request.abouts(request.question())[0][0])
+
+    def paid_for(parameters: dict[str, object]) -> Record:
+        data = {"question": asked.label, "parameters": parameters, "key": default_key(asked.label, parameters)}
+        return Record(2, "reserve", "", "", "", data, "")
+
+    known = json.loads(json.dumps(asked.public))
+    assert asked.earlier([paid_for(known)]) is not None
+    assert asked.earlier([paid_for({**known, **beside})]) is None
 
 
 def test_long_tables_inside_a_question_are_told_apart():
