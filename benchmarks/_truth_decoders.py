@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from barrow.mechanisms.decoding import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 
 Floats = NDArray[np.float64]
 _ROUNDS = 60

@@ -15,15 +15,12 @@ import sys
 import time
 from collections.abc import Callable
 
-from barrow.accounting import (
-    calibrate_shuffle,
-    flow_alpha0_lower,
-    flow_profile,
-    limit_black_box,
-    one_step_delta_upper,
-    shuffled_gaussian_alpha_upper,
-    theorem_alpha0_lower,
-)
+from barrow.accounting import calibrate_shuffle
+from barrow.accounting.flow import flow_alpha0_lower, flow_profile
+from barrow.accounting.item_noise import shuffled_gaussian_alpha_upper
+from barrow.accounting.limit import limit_black_box
+from barrow.accounting.one_step import one_step_delta_upper
+from barrow.accounting.theorem import theorem_alpha0_lower
 from barrow.numerics import gdp_delta_upper
 
 _COLD = """

@@ -18,10 +18,12 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from barrow.accounting import calibrate_shuffle, parse_randomiser
+from barrow.accounting import calibrate_shuffle
+from barrow.accounting.blanket import parse_randomiser
 from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise
-from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
+from barrow.mechanisms.decoding.tree import decode, edge_values
 from barrow.mechanisms.histograms import tree_histogram
 from barrow.mechanisms.itemwise import least_distance
 from barrow.noise import Center, rounded_gaussian

@@ -13,7 +13,8 @@ import tempfile
 from dataclasses import replace
 from fractions import Fraction
 
-from barrow.ledger import Budget, Ledger, OverBudgetError, PromiseLimit, Promises, SpaceRef
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.errors import OverBudgetError
 from barrow.planning.terms import Terms, in_quadrature
 from barrow.promises import GaussianNoise, Promise
 from barrow.spaces import Line

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from barrow.mechanisms.decoding import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.edge_histogram import EdgeHistogram, edge_histogram
 from barrow.mechanisms.floors import noise_floor_lower, worst_case_floor_lower
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise

@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.decoding.entropic import EntropicDual
 from barrow.mechanisms.decoding.graph_scales import graph_scales
+from barrow.mechanisms.decoding.tree import decode
 from barrow.mechanisms.edge_histogram import edge_histogram
 from barrow.spaces import Tree, edge_tree
 from barrow.transport import emd

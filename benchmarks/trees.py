@@ -15,9 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from barrow.accounting import theorem_alpha0_lower
+from barrow.accounting.theorem import theorem_alpha0_lower
 from barrow.mechanisms import FrequencyEstimator, TreeHistogram, item_wise
-from barrow.mechanisms.decoding import decode, edge_values
+from barrow.mechanisms.decoding.tree import decode, edge_values
 from barrow.mechanisms.histograms import tree_histogram
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource

@@ -14,7 +14,7 @@ import numpy as np
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.mechanisms.decoding import edge_values, top_down_histogram
+from barrow.mechanisms.decoding.tree import edge_values, top_down_histogram
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first

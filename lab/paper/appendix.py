@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.accounting import one_step_delta_upper
+from barrow.accounting.one_step import one_step_delta_upper
 from lab.paper.measuring import clone_pair, histograms, hockey_stick, uniforms
 from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, Measured, row
 
@@ -16,7 +16,7 @@ from lab.paper.registry import CORRECTED, HOLDS, UNSAFE, VACUOUS, Effort, Grid, 
     "def:hockey",
     "Definition A.1",
     "The hockey-stick divergence at e^eps is the least delta: it is the largest P(Y) - e^eps Q(Y).",
-    "barrow.accounting.one_step_delta_upper",
+    "barrow.accounting.one_step.one_step_delta_upper",
     links="proofs/shuffle-flow.md",
 )
 def _hockey(effort: Effort) -> Measured:
@@ -47,7 +47,7 @@ def _hockey(effort: Effort) -> Measured:
     "app:data-processing",
     "Appendix A, data-processing inequality",
     "D(f(P) || f(Q)) <= D(f(P) || f(Q)) for every function f, as printed.",
-    "barrow.mechanisms.decoding.decode",
+    "barrow.mechanisms.decoding.tree.decode",
     erratum="Both sides are the same. Meant is D(f(P) || f(Q)) <= D(P || Q), on which every post-processing rests.",
     links="proofs/shuffle-flow.md",
 )
@@ -119,7 +119,7 @@ def _triangle(effort: Effort) -> Measured:
     "lem:shuffle-metric-part",
     "Lemma A.5",
     "One report moving by d among m: eps = ln(1 + tanh(alpha0 d/2)(8 sqrt(e^alpha0 ln(4/delta)/m) + 8 e^alpha0/m)).",
-    "barrow.accounting.one_step_delta_upper",
+    "barrow.accounting.one_step.one_step_delta_upper",
     erratum="Holds; barrow evaluates the divergence itself, which needs 2.4 to 8.9 times less eps.",
     links="proofs/shuffle-flow.md",
 )
@@ -160,7 +160,7 @@ def _epsilon(alpha0: float, reports: int, delta: float) -> float:
     "lem:bin-divergence",
     "Lemma A.6",
     "P = (A+1, C-A), Q = (A, C-A+1): eps = ln(1 + 8 sqrt(ln(4/delta))/sqrt(p m) + 8/(p m)) for p >= 16 ln(2/delta)/m.",
-    "barrow.accounting.one_step_delta_upper",
+    "barrow.accounting.one_step.one_step_delta_upper",
     links="proofs/shuffle-flow.md",
 )
 def _divergence(effort: Effort) -> Measured:
@@ -186,7 +186,7 @@ def _divergence(effort: Effort) -> Measured:
     "lem:adv-conv",
     "Lemma A.7",
     "Advanced joint convexity: mixing both distributions with a common part shrinks eps to ln(1 + share (e^eps - 1)).",
-    "barrow.accounting.one_step_delta_upper",
+    "barrow.accounting.one_step.one_step_delta_upper",
     links="proofs/shuffle-flow.md",
 )
 def _advanced(effort: Effort) -> Measured:
@@ -212,7 +212,7 @@ def _advanced(effort: Effort) -> Measured:
     "Lemma A.8 (and Section A.2)",
     "A pair with losses at most eps0 splits into two common parts; the proof writes alpha = 1 + 8 sqrt(exp(-eps0) "
     "...).",
-    "barrow.accounting.one_step_delta_upper",
+    "barrow.accounting.one_step.one_step_delta_upper",
     erratum="Two misprints: the second part is Q = M/(a+1) + a N/(a+1), and the exponent is +eps0. The conclusions "
     "hold.",
     links="proofs/stronger-clones.md",

@@ -16,7 +16,7 @@ from barrow.mechanisms.frequency_error import (
     gkrr_utility_upper,
     paper_remark_upper,
 )
-from barrow.mechanisms.user_level import user_level_noise
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.noise.source import SeededSource
 from barrow.queries import histogram
 from barrow.randomisers import gkrr
@@ -360,7 +360,7 @@ def _remark(effort: Effort) -> Measured:
     "Lemma 6.7",
     "Laplace noise of scale 1/(n eps) on every entry of the histogram is (eps, 0)-user-level DP and errs by O(k/(n "
     "eps)).",
-    "barrow.mechanisms.user_level.user_level_noise",
+    "barrow.mechanisms.user_level.noise.user_level_noise",
     erratum="Replacing one user's data moves the histogram by up to 2/n in l1: the scale must be 2/(n eps).",
     links=("user-level.md", "proofs/user-level.md"),
 )

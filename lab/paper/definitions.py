@@ -12,7 +12,8 @@ from barrow.accounting import price
 from barrow.audit.additive import audit_additive
 from barrow.mechanisms import item_wise, reduced
 from barrow.mechanisms.histograms import tree_histogram
-from barrow.mechanisms.user_level import SubsetSelection, user_level_noise
+from barrow.mechanisms.user_level.noise import user_level_noise
+from barrow.mechanisms.user_level.subsets import SubsetSelection
 from barrow.promises import DiscreteEmd, Emd, Policy, UserLevel, emd_rate_from, to_emd, to_user_level
 from barrow.queries import histogram
 from barrow.randomisers import exceeds_exp, exponential, gkrr, randomised_response
@@ -49,7 +50,7 @@ def _relation(effort: Effort) -> Measured:
     "def:user-level-dp-local",
     "Definition 2.1",
     "User-level local DP: whatever one user holds, and however much of it, outputs are (eps, delta)-indistinguishable.",
-    ("barrow.promises.UserLevel", "barrow.mechanisms.user_level.SubsetSelection"),
+    ("barrow.promises.UserLevel", "barrow.mechanisms.user_level.subsets.SubsetSelection"),
     links="definitions.md",
 )
 def _user_local(effort: Effort) -> Measured:
@@ -68,7 +69,7 @@ def _user_local(effort: Effort) -> Measured:
     "def:user-level-central-dp",
     "Definition 2.2",
     "User-level central DP: replacing all data of one of n users changes outputs by at most (eps, delta).",
-    ("barrow.promises.UserLevel", "barrow.mechanisms.user_level.user_level_noise"),
+    ("barrow.promises.UserLevel", "barrow.mechanisms.user_level.noise.user_level_noise"),
     links=("definitions.md", "user-level.md"),
 )
 def _user_central(effort: Effort) -> Measured:

@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.accounting import gaussian_mu_lower
+from barrow.accounting.pricing import gaussian_mu_lower
 from barrow.mechanisms import linear_noise, noise_floor_lower, strategies_for
-from barrow.mechanisms.user_level import BallNoise, user_level_noise
+from barrow.mechanisms.user_level.ball import BallNoise
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.queries import function
 from barrow.queries.coordinates import linear_embedding
 from barrow.spaces import Embedding, Euclidean, Line
@@ -32,7 +33,7 @@ def _embedding(rows: int) -> tuple[Embedding, np.ndarray[tuple[int, int], np.dty
     "lem:lin-user",
     "Lemma 6.1",
     "User-level DP, local: error O(|F Phi|_(1->2) sqrt(d)/(eps sqrt(n))) (Duchi et al.).",
-    "barrow.mechanisms.user_level.BallNoise",
+    "barrow.mechanisms.user_level.ball.BallNoise",
     erratum="Only for eps up to about 1, which the lemma does not say (Duchi et al. do): a report is a point of a "
     "sphere "
     "at least as wide as the data, so that its error does not fall below the data's own size however large eps is.",
@@ -68,7 +69,7 @@ def _duchi(effort: Effort) -> Measured:
     "lem:lq-local",
     "Lemma 6.2",
     "EMD-DP, local: error O(|F|_2 sqrt(d ln(1/delta))/(alpha sqrt(n))) with Gaussian noise.",
-    ("barrow.accounting.gaussian_mu_lower", "barrow.queries.coordinates.linear_embedding"),
+    ("barrow.accounting.pricing.gaussian_mu_lower", "barrow.queries.coordinates.linear_embedding"),
     erratum="The rate holds; the printed width does not (see rem:gaussian). The noise needed at alpha far above "
     "ln(1/delta) falls as 1/sqrt(alpha), not 1/alpha: mu grows like sqrt(2 alpha) there.",
     links=("proofs/gaussian.md", "queries.md"),
@@ -97,7 +98,7 @@ def _gaussian(effort: Effort) -> Measured:
     "lem:lin-user-cent",
     "Lemma 6.3",
     "User-level DP, central: error O(|F Phi|_(1->2) (sqrt(d)/(eps n)) ln(k/d)) (Hardt and Talwar).",
-    ("barrow.mechanisms.user_level.user_level_noise", "barrow.mechanisms.noise_floor_lower"),
+    ("barrow.mechanisms.user_level.noise.user_level_noise", "barrow.mechanisms.noise_floor_lower"),
     erratum="False as printed: ln(k/d) vanishes as d comes near k, the error does not. With 1 + ln(k/d) it is right.",
     links=("user-level.md", "proofs/user-level.md", "proofs/floors.md"),
 )

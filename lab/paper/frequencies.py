@@ -10,15 +10,12 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from barrow.accounting import (
-    blanket_alpha0_lower,
-    flow_alpha0_lower,
-    parse_randomiser,
-    theorem_alpha0_lower,
-)
+from barrow.accounting.blanket import blanket_alpha0_lower, parse_randomiser
+from barrow.accounting.flow import flow_alpha0_lower
+from barrow.accounting.theorem import theorem_alpha0_lower
 from barrow.mechanisms import EstimateError, FrequencyEstimator, MatrixChannel, channel_of, item_wise
 from barrow.mechanisms.frequency import whole_counts
-from barrow.mechanisms.user_level import user_level_noise
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.planning.histograms import HistogramTarget, histogram_candidates

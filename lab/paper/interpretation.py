@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 from barrow.mechanisms import linear_noise
-from barrow.mechanisms.user_level import user_level_noise
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.promises import Policy, Promise
 from barrow.queries import histogram, mean
 from barrow.spaces import Discrete, Line
@@ -19,7 +19,7 @@ _DAY = Line(0, 100, unit="km", step=1)
     "sec:interpret:prior",
     "Section 8, first scenario",
     "If any two people's data are very likely closer than the largest distance, EMD-DP is clearly better.",
-    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.user_level_noise"),
+    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.noise.user_level_noise"),
     links=("choose-alpha.md", "proofs/worst-case.md"),
 )
 def _prior(effort: Effort) -> Measured:
@@ -66,7 +66,7 @@ def _routine(effort: Effort) -> Measured:
     "sec:interpret:small",
     "Section 8, third scenario",
     "At alpha = eps EMD-DP is the stronger guarantee, with the same utility for certain queries such as linear ones.",
-    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.user_level_noise"),
+    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.noise.user_level_noise"),
     erratum="The same where a query's range is its Lipschitz constant (a mean, a distance); where it is far below it "
     "(a histogram of near items) EMD-DP at alpha = eps costs ell/B times the noise.",
     links=("proofs/worst-case.md", "planning.md"),
@@ -89,7 +89,7 @@ def _small(effort: Effort) -> Measured:
     "sec:interpret:medical",
     "Section 8, caveat",
     "Where people's data differ vastly, as medical records do, standard DP may protect better.",
-    ("barrow.promises.Policy", "barrow.mechanisms.user_level.user_level_noise"),
+    ("barrow.promises.Policy", "barrow.mechanisms.user_level.noise.user_level_noise"),
     links=("choose-alpha.md", "limits.md", "proofs/worst-case.md"),
 )
 def _medical(effort: Effort) -> Measured:

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.accounting import gaussian_alpha_upper, gaussian_mu_lower
+from barrow.accounting.pricing import gaussian_alpha_upper, gaussian_mu_lower
 from barrow.audit.additive import audit_additive
 from barrow.errors import ParameterError
 from barrow.mechanisms import linear_noise
@@ -160,7 +160,7 @@ def _gamma(effort: Effort) -> Measured:
     "rem:gaussian",
     "Section 4.1, remarks; Lemma 6.2",
     "Gaussian noise of width omega sqrt(1.25 ln(1/delta))/alpha is (alpha, delta)-EMD-DP.",
-    ("barrow.accounting.gaussian_mu_lower", "barrow.accounting.gaussian_alpha_upper"),
+    ("barrow.accounting.pricing.gaussian_mu_lower", "barrow.accounting.pricing.gaussian_alpha_upper"),
     erratum="Not private in general: the classic formula has 2 ln(1.25/delta) and needs eps <= 1, and alpha is often "
     "far above 1. barrow solves delta(mu, alpha) = delta exactly; w = 1 is the worst case, so one equation is enough.",
     links="proofs/gaussian.md",

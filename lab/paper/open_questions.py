@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from barrow.accounting import approximate_alpha_upper, flow_alpha0_lower, flow_alpha_upper, limit_black_box
+from barrow.accounting.approximate import approximate_alpha_upper
+from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
+from barrow.accounting.limit import limit_black_box
 from barrow.mechanisms import linear_noise
-from barrow.mechanisms.user_level import user_level_noise
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.promises import ItemMetric, item_to_emd
 from barrow.queries import mean
 from barrow.spaces import Euclidean, Line
@@ -21,9 +23,9 @@ from lab.paper.registry import OPEN, Effort, Grid, Measured, row
     "Section 4.2, open questions",
     "Is there a tighter analysis of Theorem 4.4 that does not rely on group privacy?",
     (
-        "barrow.accounting.flow_alpha0_lower",
-        "barrow.accounting.limit_black_box",
-        "barrow.accounting.blanket_alpha0_lower",
+        "barrow.accounting.flow.flow_alpha0_lower",
+        "barrow.accounting.limit.limit_black_box",
+        "barrow.accounting.blanket.blanket_alpha0_lower",
     ),
     erratum="Answered for black-box randomisers: chaining trade-off functions loses next to nothing, and an attack "
     "shows what is left. For a known randomiser the privacy blanket does better than any black-box bound.",
@@ -51,7 +53,7 @@ def _group(effort: Effort) -> Measured:
     "open:approximate",
     "Section 4.2, open questions",
     "Theorem 4.3 for randomisers that satisfy approximate metric DP.",
-    ("barrow.accounting.approximate_alpha_upper", "barrow.promises.item_to_emd"),
+    ("barrow.accounting.approximate.approximate_alpha_upper", "barrow.promises.item_to_emd"),
     erratum="Answered: composition costs (alpha0 m, delta0 m), and no smaller delta is true. Shuffled, the chain "
     "for pure "
     "randomisers holds with delta raised by 2 m delta0 (1 + 4 N e^-alpha0)/Phi(-L), so that delta0 must be far below "
@@ -83,7 +85,7 @@ def _approximate(effort: Effort) -> Measured:
     "open:without-replacement",
     "Section 5, open questions",
     "Are other ways to sample, such as without replacement, smooth projections?",
-    "barrow.accounting.projection_distance_upper",
+    "barrow.accounting.sampling.projection_distance_upper",
     erratum="For users of one size, yes: draw the same positions of the best matching from both; the mean of s of m "
     "distances drawn without replacement is at least as concentrated (Hoeffding). For different sizes it is open.",
     links="proofs/projection.md",
@@ -120,7 +122,7 @@ def _replacement(effort: Effort) -> Measured:
     "open:pure-linear",
     "Section 6, open questions",
     "For linear queries, is error competitive with user-level DP possible under (alpha, 0)-EMD-DP?",
-    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.user_level_noise"),
+    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.noise.user_level_noise"),
     erratum="Yes where the query's range is about its Lipschitz constant: K-norm noise has delta = 0 in both models.",
     links=("proofs/linear.md", "planning.md"),
 )

@@ -8,14 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from barrow.accounting import (
+from barrow.accounting import price, sampled_alpha_upper, sampled_epsilon_upper
+from barrow.accounting.sampling import (
     inner_alpha_for,
     inner_alpha_within,
-    price,
     projection_distance_paper,
     projection_distance_upper,
-    sampled_alpha_upper,
-    sampled_epsilon_upper,
 )
 from barrow.mechanisms import UserCounts, item_wise, reduced
 from barrow.noise import exact_binomial
@@ -148,7 +146,7 @@ def _tail(samples: int, mean: float, threshold: float) -> float:
     "lem:coupling-dist",
     "Lemma 5.4 (5.2 in the text)",
     "s coupled samples are at EMD at least (1 + sqrt 2) EMD + (3/s) ln(1/delta) with probability at most delta.",
-    ("barrow.accounting.projection_distance_paper", "barrow.accounting.projection_distance_upper"),
+    ("barrow.accounting.sampling.projection_distance_paper", "barrow.accounting.sampling.projection_distance_upper"),
     erratum="Holds, and keeps a factor 2.41 for ever. Chernoff's bound with the exact divergence tends to EMD itself.",
     links="proofs/projection.md",
 )
@@ -192,7 +190,7 @@ def _quantile(samples: int, mean: float, delta: float) -> float:
     "lem:coupling-dist:simulated",
     "Lemma 5.4 (5.2 in the text)",
     "The same, by drawing the samples.",
-    "barrow.accounting.projection_distance_upper",
+    "barrow.accounting.sampling.projection_distance_upper",
     links="proofs/projection.md",
     steady=False,
 )
@@ -215,7 +213,11 @@ def _simulated(effort: Effort) -> Measured:
     "Theorem 5.5 (5.3 in the text)",
     "If A is (alpha, delta)-bounded with alpha = eps/((1 + sqrt 2) r + (3/s) ln(1/delta)), the reduction is (eps, 2 "
     "delta, r)-discrete EMD-DP.",
-    ("barrow.accounting.sampled_epsilon_upper", "barrow.accounting.inner_alpha_within", "barrow.mechanisms.reduced"),
+    (
+        "barrow.accounting.sampled_epsilon_upper",
+        "barrow.accounting.sampling.inner_alpha_within",
+        "barrow.mechanisms.reduced",
+    ),
     erratum="Holds, and is far from tight: sampling is (alpha e^(alpha/s), delta)-UNBOUNDED EMD-DP at every distance, "
     "without a radius and without a second delta.",
     links=("proofs/sampling.md", "proofs/projection.md"),
@@ -269,7 +271,7 @@ def _informal(effort: Effort) -> Measured:
     "Section 5",
     "Sampling preserves EMD only up to an additive term, so the guarantee cannot keep growing stronger as EMD -> 0: a "
     "radius r is needed.",
-    ("barrow.accounting.sampled_alpha_upper", "barrow.accounting.inner_alpha_for"),
+    ("barrow.accounting.sampled_alpha_upper", "barrow.accounting.sampling.inner_alpha_for"),
     erratum="The projection has an additive term; the mechanism behind it does not. Its loss at distance w is at most "
     "s ln R(alpha/s, w) <= alpha e^(alpha/s) w, for every w.",
     links="proofs/sampling.md",
@@ -290,7 +292,7 @@ def _every_distance(effort: Effort) -> Measured:
     "rem:many-samples",
     "Section 5, remarks",
     "There is no privacy disadvantage to taking many samples.",
-    "barrow.accounting.inner_alpha_for",
+    "barrow.accounting.sampling.inner_alpha_for",
     links="reduction.md",
 )
 def _many(effort: Effort) -> Measured:

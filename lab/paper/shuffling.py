@@ -8,17 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from barrow.accounting import (
-    attack_delta,
-    flow_alpha0_lower,
-    flow_alpha_upper,
-    inner_alpha_for,
-    limit_black_box,
-    one_step_delta_upper,
+from barrow.accounting import price
+from barrow.accounting.calibrate import per_report_composition
+from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper
+from barrow.accounting.limit import attack_delta, limit_black_box
+from barrow.accounting.one_step import one_step_delta_upper
+from barrow.accounting.sampling import inner_alpha_for
+from barrow.accounting.theorem import (
     paper_alpha0_at_w_one,
     paper_asymptotic_alpha0,
-    per_report_composition,
-    price,
     theorem_alpha0_lower,
     theorem_alpha_upper,
     theorem_bound,
@@ -77,7 +75,7 @@ def _binary(alpha0: float, first: int, others: int) -> np.ndarray[tuple[int], np
     "Theorem 4.3 (and 1.2)",
     "If |v|_0 reports move by |v|_1 in all, shuffling gives eps = |v|_0 ln(1 + tanh(...)(...)) and delta e^eps, "
     "under alpha0 < ln(m/(16 ln(4m/delta))).",
-    "barrow.accounting.theorem_group_bound",
+    "barrow.accounting.theorem.theorem_group_bound",
     links=("proofs/paper-theorem.md", "why-not-the-papers-formula.md"),
 )
 def _group(effort: Effort) -> Measured:
@@ -111,7 +109,7 @@ def _group(effort: Effort) -> Measured:
     "thm:shuffle-metric-full:side",
     "Theorem 4.4 and its equations",
     "Stated without the side condition of Theorem 4.3.",
-    ("barrow.accounting.theorem_alpha_upper", "barrow.accounting.calibrate_shuffle"),
+    ("barrow.accounting.theorem.theorem_alpha_upper", "barrow.accounting.calibrate_shuffle"),
     erratum="The condition alpha0 < ln(N/(16 ln(4m/delta0))) is needed. barrow checks it, and returns the best of "
     "composition, Theorem 4.4, the flow bound and the privacy blanket, naming which.",
     links=("why-not-the-papers-formula.md", "proofs/paper-theorem.md"),
@@ -159,7 +157,7 @@ def _trinomial_delta(others: int, rare: float, often: float, epsilon: float) -> 
     "rem:composition",
     "Section 4.2",
     "Composition alone costs m alpha0 and is not the right tool: shuffling costs about sqrt(m) alpha0.",
-    ("barrow.accounting.per_report_composition", "barrow.accounting.flow_alpha_upper"),
+    ("barrow.accounting.calibrate.per_report_composition", "barrow.accounting.flow.flow_alpha_upper"),
     links="accounting.md",
 )
 def _composition(effort: Effort) -> Measured:
@@ -194,7 +192,7 @@ def _composition(effort: Effort) -> Measured:
     "thm:eps-amp",
     "Theorem 4.4",
     "PrivEMDItemWise is (sup_w h(w)/w, delta e^h(1))-bounded EMD-DP, locally with N = m reports, centrally with m n.",
-    ("barrow.accounting.theorem_bound", "barrow.accounting.theorem_alpha0_lower"),
+    ("barrow.accounting.theorem.theorem_bound", "barrow.accounting.theorem.theorem_alpha0_lower"),
     erratum="Correct inside the side condition. h is concave, so the sup is the slope at 0 and not h(1); delta0 has to "
     "be solved for first.",
     links="proofs/paper-theorem.md",
@@ -225,7 +223,7 @@ def _theorem(effort: Effort) -> Measured:
     "thm:shuffle-metric-full-inf",
     "Theorem 1.2 (informal)",
     "Shuffled reports are (O(alpha sqrt(m e^alpha ln(m/delta))), delta e^alpha)-EMD-DP, alpha that of one item.",
-    "barrow.accounting.theorem_bound",
+    "barrow.accounting.theorem.theorem_bound",
     erratum="The delta is off by far: the formal one is delta0 e^h(1), h(1) the loss of all reports together.",
     links="proofs/paper-theorem.md",
 )
@@ -246,7 +244,7 @@ def _informal(effort: Effort) -> Measured:
     "eq:eps-amp",
     "Equation (6), local",
     "For (alpha, delta) set alpha0 = alpha/(32 sqrt(m ln(4m e^alpha/delta))), or 2 ln(...) in a second case.",
-    "barrow.accounting.paper_asymptotic_alpha0",
+    "barrow.accounting.theorem.paper_asymptotic_alpha0",
     erratum="The second case needs alpha > 1024 m and alpha < m at once: it never occurs. The first is loose by a "
     "factor of 8 against Theorem 4.4 and of 29 against the flow bound. Kept for this page only.",
     links="why-not-the-papers-formula.md",
@@ -281,7 +279,7 @@ def _closed_local(effort: Effort) -> Measured:
     "eq:eps-amp-central",
     "Equation (7), central",
     "The same with alpha sqrt(n) in place of alpha.",
-    "barrow.accounting.paper_asymptotic_alpha0",
+    "barrow.accounting.theorem.paper_asymptotic_alpha0",
     erratum="From alpha0 of about 4 up it exceeds what Theorem 4.4 certifies; below it is loose. Never used as a "
     "setting.",
     links="why-not-the-papers-formula.md",
@@ -311,9 +309,9 @@ def _closed_central(effort: Effort) -> Measured:
     "Section 4.2, concrete example",
     "n = 10^5, m = 1000, alpha = 25, delta = 1e-12: composition gives alpha0 = 0.025, Theorem 4.4 about 3.0.",
     (
-        "barrow.accounting.theorem_alpha0_lower",
-        "barrow.accounting.flow_alpha0_lower",
-        "barrow.accounting.limit_black_box",
+        "barrow.accounting.theorem.theorem_alpha0_lower",
+        "barrow.accounting.flow.flow_alpha0_lower",
+        "barrow.accounting.limit.limit_black_box",
     ),
     erratum="3.0 satisfies the bound at w = 1 only; at w -> 0 it costs alpha = 41.99. Theorem 4.4 gives 2.484, the "
     "flow bound 4.401, and an explicit attack breaks alpha = 25 at 4.411: next to nothing is left to gain.",
@@ -354,7 +352,7 @@ def _example(effort: Effort) -> Measured:
     "ex:alpha0:attack",
     "Section 4.2, concrete example",
     "Whether alpha0 = 3.0 really breaks alpha = 25 (the paper's theorem cannot tell).",
-    "barrow.accounting.attack_delta",
+    "barrow.accounting.limit.attack_delta",
     erratum="It does not: the flow bound certifies it. What was wrong is the reason given, not the number.",
     links="proofs/shuffle-flow.md",
 )
@@ -373,7 +371,7 @@ def _attacked(effort: Effort) -> Measured:
     "rem:asymptotics",
     "Section 4.2, remarks",
     "alpha0 is about alpha/sqrt(m) locally (for alpha up to ln m), and for alpha = m^c still alpha/sqrt(m^(1+c)).",
-    ("barrow.accounting.theorem_alpha0_lower", "barrow.accounting.flow_alpha0_lower"),
+    ("barrow.accounting.theorem.theorem_alpha0_lower", "barrow.accounting.flow.flow_alpha0_lower"),
     links="accounting.md",
 )
 def _asymptotics(effort: Effort) -> Measured:
@@ -402,7 +400,7 @@ def _asymptotics(effort: Effort) -> Measured:
     "lem:shuffle-post-lem",
     "Lemma A.4",
     "Shuffled reports are a function of how many clones of the first two reports there are.",
-    "barrow.accounting.one_step_delta_upper",
+    "barrow.accounting.one_step.one_step_delta_upper",
     erratum="Three misprints: C is Bin(m - 1, 2 beta) (the lemma has s, which it does not define); in the proof "
     "the chance "
     "of a 1 is alpha for Y_1^0, not for Y_1^1 (as printed both inputs would give the same report); and F(Y_1) is "
@@ -444,7 +442,7 @@ def _post(effort: Effort) -> Measured:
     "rem:one-item",
     "Theorem 4.3, remarks",
     "With one changed item Theorem 4.3 recovers the state of the art of amplification by shuffling (Feldman et al.).",
-    ("barrow.accounting.one_step_delta_upper", "barrow.accounting.theorem_alpha0_lower"),
+    ("barrow.accounting.one_step.one_step_delta_upper", "barrow.accounting.theorem.theorem_alpha0_lower"),
     erratum="It recovers its epsilon, with delta e^alpha in place of delta and a narrower range of alpha0 "
     "(ln(m/(16 ln(4m/delta))) for ln(m/(16 ln(2/delta)))); for one item the first is a slack of its proof. Numerical "
     "bounds are several times smaller than either.",

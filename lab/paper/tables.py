@@ -9,7 +9,8 @@ from fractions import Fraction
 from itertools import pairwise
 
 from barrow.mechanisms import linear_noise
-from barrow.mechanisms.user_level import BallNoise, user_level_noise
+from barrow.mechanisms.user_level.ball import BallNoise
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.planning.rules import paper_rule_central, paper_rule_linear, paper_rule_local
 from barrow.promises import (
     Definition,
@@ -96,7 +97,7 @@ def _implied(definition: Definition) -> str:
     "Table 2a",
     "Linear queries, central: user-level DP errs by O(d/(eps n)), EMD-DP by O(d sqrt(ln(1/delta))/(alpha n)); local "
     "errors are sqrt(n) higher.",
-    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.user_level_noise"),
+    ("barrow.mechanisms.linear_noise", "barrow.mechanisms.user_level.noise.user_level_noise"),
     erratum="With K-norm noise EMD-DP needs no delta and no sqrt(ln(1/delta)); the gain over user-level DP is "
     "alpha/eps times the query's range over its Lipschitz constant.",
     links=("planning.md", "proofs/linear.md", "user-level.md"),

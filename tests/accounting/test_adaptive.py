@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.accounting import adaptive_alpha_upper, compose, gaussian_alpha_upper, pure_mu_upper
+from barrow.accounting import adaptive_alpha_upper, compose, pure_mu_upper
+from barrow.accounting.pricing import gaussian_alpha_upper
 from barrow.errors import ParameterError
 from barrow.numerics import gdp_delta_upper
 from barrow.promises import GaussianNoise, KNormNoise, PureRelease, ShuffledReports

@@ -10,13 +10,9 @@ import mpmath
 import numpy as np
 import pytest
 
-from barrow.accounting import (
-    added_delta_upper,
-    approximate_alpha_upper,
-    flow_alpha_upper,
-    gaussian_alpha_upper,
-    gaussian_items_alpha_upper,
-)
+from barrow.accounting.approximate import added_delta_upper, approximate_alpha_upper, gaussian_items_alpha_upper
+from barrow.accounting.flow import flow_alpha_upper
+from barrow.accounting.pricing import gaussian_alpha_upper
 from barrow.errors import ParameterError
 from barrow.promises import Emd, ItemMetric, item_to_emd
 

@@ -6,25 +6,23 @@ from itertools import product
 import numpy as np
 import pytest
 
-from barrow.accounting import (
+from barrow.accounting import calibrate_shuffle
+from barrow.accounting.blanket import (
     ResponseRandomiser,
+    _Excess,
     blanket_alpha0_lower,
     blanket_alpha_upper,
     blanket_profile,
-    calibrate_shuffle,
-    flow_alpha0_lower,
-    parse_randomiser,
-)
-from barrow.accounting.blanket import (
-    _Excess,
     blanket_tail_profile,
     class_rate_upper,
     first_order,
     largest_fit,
+    parse_randomiser,
     search_alpha0,
     with_entries,
 )
 from barrow.accounting.calibrate import shuffle_alpha0_guess
+from barrow.accounting.flow import flow_alpha0_lower
 from barrow.errors import ParameterError
 from barrow.numerics.gdp import SQRT_TWO_PI, mills
 from tests.accounting.routes import flow_delta_upper

@@ -10,7 +10,8 @@ import math
 import numpy as np
 import pytest
 
-from barrow.accounting import flow_profile, one_step_delta_upper
+from barrow.accounting.flow import flow_profile
+from barrow.accounting.one_step import one_step_delta_upper
 from tests.accounting.routes import flow_delta_upper, uniform_chain_delta_upper
 
 ONE_STEP, CHAINS = 10_000, 4000

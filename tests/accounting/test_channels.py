@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from barrow.accounting import channel_arrays, compose, matrix_blanket_alpha_upper, price
-from barrow.accounting.matrix_blanket import channel_profile, channel_within
+from barrow.accounting import compose, matrix_blanket_alpha_upper, price
+from barrow.accounting.matrix_blanket import channel_arrays, channel_profile, channel_within
 from barrow.errors import ParameterError
 from barrow.mechanisms import item_wise
 from barrow.promises import ItemChannel, ShuffledReports, event_from_json

@@ -8,15 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.accounting import (
-    best_projection,
-    gaussian_alpha_upper,
-    gaussian_mu_lower,
+from barrow.accounting import best_projection
+from barrow.accounting.calibrate import per_report_alpha, per_report_composition
+from barrow.accounting.pricing import gaussian_alpha_upper, gaussian_mu_lower
+from barrow.accounting.sampling import projection_distance_paper, projection_distance_upper
+from barrow.accounting.theorem import (
     paper_asymptotic_alpha0,
-    per_report_alpha,
-    per_report_composition,
-    projection_distance_paper,
-    projection_distance_upper,
     theorem_alpha0_lower,
     theorem_alpha_upper,
     theorem_bound,

@@ -7,20 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.accounting import (
-    attack_delta,
-    calibrate_shuffle,
-    flow_alpha0_lower,
-    flow_alpha_upper,
-    flow_profile,
-    limit_black_box,
-    one_step_delta_upper,
-    paper_note,
-    per_report_composition,
-    price_shuffle,
-    reports_of,
-)
-from barrow.accounting.flow import tail_profile
+from barrow.accounting import calibrate_shuffle
+from barrow.accounting.calibrate import paper_note, per_report_composition, price_shuffle, reports_of
+from barrow.accounting.flow import flow_alpha0_lower, flow_alpha_upper, flow_profile, tail_profile
+from barrow.accounting.limit import attack_delta, limit_black_box
+from barrow.accounting.one_step import one_step_delta_upper
 from barrow.errors import ParameterError
 from tests.accounting.routes import flow_delta_upper, uniform_chain_delta_upper
 

@@ -10,17 +10,16 @@ import mpmath
 import numpy as np
 import pytest
 
-from barrow.accounting import (
-    gaussian_alpha_upper,
-    gaussian_items_alpha_upper,
+from barrow.accounting import matrix_blanket_alpha_upper
+from barrow.accounting.approximate import gaussian_items_alpha_upper
+from barrow.accounting.item_noise import (
     gaussian_matrix,
-    matrix_alpha0_upper,
-    matrix_blanket_alpha_upper,
-    matrix_blanket_profile,
     planar_laplace_matrix,
     shuffled_gaussian_alpha_lower,
     shuffled_gaussian_alpha_upper,
 )
+from barrow.accounting.matrix_blanket import matrix_alpha0_upper, matrix_blanket_profile
+from barrow.accounting.pricing import gaussian_alpha_upper
 from barrow.errors import ParameterError
 
 

@@ -7,20 +7,20 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from barrow.accounting import (
+from barrow.accounting import calibrate_shuffle, matrix_blanket_alpha_upper
+from barrow.accounting import matrix_blanket as module
+from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha0_lower, blanket_profile
+from barrow.accounting.excess import log_excess_upper
+from barrow.accounting.flow import flow_alpha_upper
+from barrow.accounting.matrix_blanket import (
+    MOST_INPUTS,
+    MOST_OUTPUTS,
     MatrixFamily,
-    ResponseRandomiser,
-    blanket_alpha0_lower,
-    blanket_profile,
-    calibrate_shuffle,
-    flow_alpha_upper,
+    dominating_distribution,
+    first_order_matrix,
     matrix_alpha0_upper,
-    matrix_blanket_alpha_upper,
     matrix_blanket_profile,
 )
-from barrow.accounting import matrix_blanket as module
-from barrow.accounting.excess import log_excess_upper
-from barrow.accounting.matrix_blanket import MOST_INPUTS, MOST_OUTPUTS, dominating_distribution, first_order_matrix
 from barrow.errors import ParameterError
 from tests.accounting.routes import flow_delta_upper
 

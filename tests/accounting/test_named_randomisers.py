@@ -10,20 +10,20 @@ import numpy as np
 import pytest
 from scipy.special import gammaln
 
-from barrow.accounting import (
+from barrow.accounting import best_projection, compose, price
+from barrow.accounting.blanket import (
     ResponseRandomiser,
-    best_projection,
+    _Excess,
     blanket_alpha0_lower,
     blanket_profile,
-    compose,
-    flow_alpha0_lower,
-    matrix_blanket_profile,
+    blanket_tail_profile,
+    class_rate_upper,
     parse_randomiser,
-    price,
-    theorem_alpha0_lower,
 )
-from barrow.accounting.blanket import _Excess, blanket_tail_profile, class_rate_upper
+from barrow.accounting.flow import flow_alpha0_lower
+from barrow.accounting.matrix_blanket import matrix_blanket_profile
 from barrow.accounting.pricing import accountant
+from barrow.accounting.theorem import theorem_alpha0_lower
 from barrow.mechanisms import item_wise
 from barrow.numerics.gdp import gdp_epsilon_upper
 from barrow.promises import SampledItems, ShuffledReports

@@ -5,19 +5,12 @@ from fractions import Fraction
 
 import pytest
 
-from barrow.accounting import (
-    ResponseRandomiser,
-    adaptive_alpha_upper,
-    best_projection,
-    blanket_alpha_upper,
-    compose,
-    epsilon_at,
-    flow_alpha_upper,
-    gaussian_alpha_upper,
-    price,
-    projection_distance_upper,
-)
+from barrow.accounting import adaptive_alpha_upper, best_projection, compose, epsilon_at, price
+from barrow.accounting.blanket import ResponseRandomiser, blanket_alpha_upper
+from barrow.accounting.flow import flow_alpha_upper
 from barrow.accounting.inputs import alpha0_up, least_down, open_delta
+from barrow.accounting.pricing import gaussian_alpha_upper
+from barrow.accounting.sampling import projection_distance_upper
 from barrow.errors import ParameterError
 from barrow.promises import (
     EVENTS,

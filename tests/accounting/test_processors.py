@@ -11,7 +11,8 @@ from numpy._core import _multiarray_umath as built
 
 FOUND = """
 import json, barrow as bw
-from barrow.accounting import ResponseRandomiser, calibrate_shuffle
+from barrow.accounting import calibrate_shuffle
+from barrow.accounting.blanket import ResponseRandomiser
 
 def shuffled(space, question, **terms):
     plan = bw.Study(space, users=1000, delta="1e-6", model="shuffle", **terms).plan(question)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.accounting import compose, gaussian_alpha_upper, price
+from barrow.accounting import compose, price
+from barrow.accounting.pricing import gaussian_alpha_upper
 from barrow.accounting.releases import (
     compose_losses,
     composed_delta_upper,

@@ -15,15 +15,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from barrow.accounting import (
-    calibrate_shuffle,
-    compose,
-    inner_alpha_for,
-    inner_alpha_within,
-    price,
-    sampled_alpha_upper,
-    sampled_epsilon_upper,
-)
+from barrow.accounting import calibrate_shuffle, compose, price, sampled_alpha_upper, sampled_epsilon_upper
+from barrow.accounting.sampling import inner_alpha_for, inner_alpha_within
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.promises import (

@@ -15,7 +15,7 @@ from barrow.audit.shaped import _side
 from barrow.cli.main import cli
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise
-from barrow.mechanisms.user_level import BallNoise
+from barrow.mechanisms.user_level.ball import BallNoise
 from barrow.queries import histogram, mean
 from barrow.spaces import Circle, Clustered, Discrete, Euclidean, Line
 from barrow.transport import emd_between

@@ -11,7 +11,7 @@ from benchmarks.baselines.duchi import half_cube
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.user_level import user_level_noise
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.noise.source import SeededSource
 from barrow.queries import function, histogram, mean
 from barrow.spaces import Discrete, Line

@@ -26,9 +26,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import DataError, ParameterError
-from barrow.mechanisms.user_level import user_level_noise
 from barrow.mechanisms.user_level.levels import cells_of, levelled_tree, weighted_masses
 from barrow.mechanisms.user_level.local import consistent_variances
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower
 from barrow.promises import Model, UserLevelRelease

@@ -17,7 +17,8 @@ from barrow.collect.keys import unb64
 from barrow.collect.sealing import seal
 from barrow.collect.shuffler import mix_and_forget
 from barrow.errors import LedgerError, ParameterError
-from barrow.ledger import Ledger, MissingLedgerError
+from barrow.ledger import Ledger
+from barrow.ledger.errors import MissingLedgerError
 from barrow.local.report import Report
 from barrow.questions.collecting import for_people
 from barrow.spaces.product import columns_of

@@ -6,7 +6,7 @@ import pytest
 
 from barrow.collect.keys import b64, new_key, price_of, public_bytes, read_key, unb64, write_key
 from barrow.errors import ParameterError
-from barrow.ledger import SigningKey
+from barrow.ledger.keys import SigningKey
 
 
 def test_keys(tmp_path):

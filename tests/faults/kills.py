@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import LedgerError
-from barrow.ledger import Ledger, LedgerBusyError, LedgerIOError, NoAuthorityError, OverBudgetError
+from barrow.ledger import Ledger
+from barrow.ledger.errors import LedgerBusyError, LedgerIOError, NoAuthorityError, OverBudgetError
 from tests.faults.check import Found, look
 from tests.faults.scenario import MONTHS, STORES, Released, make, pay, released_in
 

@@ -34,7 +34,7 @@ def look(url: str) -> Found:
     """The rows by plain SQL."""
     import psycopg
 
-    from barrow.ledger import PostgresStore
+    from barrow.ledger.postgres import PostgresStore
 
     conninfo, name = PostgresStore.address(url)
     try:

@@ -11,7 +11,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from barrow.ledger import AlreadyPaidError, Committed, Ledger, LedgerBusyError, NoAuthorityError, Reservation, Staged
+from barrow.ledger import Ledger
+from barrow.ledger.errors import AlreadyPaidError, LedgerBusyError, NoAuthorityError
+from barrow.ledger.opened import Committed, Reservation, Staged
 from tests.faults.check import look
 from tests.faults.scenario import make, pay
 

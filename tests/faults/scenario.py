@@ -20,18 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from barrow.errors import LedgerError
-from barrow.ledger import (
-    Budget,
-    Ledger,
-    NoAuthorityError,
-    PostgresStore,
-    PromiseLimit,
-    Promises,
-    Reservation,
-    SpaceRef,
-    SqliteStore,
-)
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.errors import NoAuthorityError
 from barrow.ledger.ledger import first_row
+from barrow.ledger.opened import Reservation
+from barrow.ledger.postgres import PostgresStore
+from barrow.ledger.sqlite import SqliteStore
 from barrow.ledger.store import Row, canonical, link
 from barrow.promises import Emd, Guarantee, PureRelease
 from barrow.promises.periods import Calendar, Window

@@ -26,7 +26,7 @@ from msgspec import structs
 
 import barrow as bw
 from barrow.errors import BarrowError
-from barrow.ledger import SigningKey
+from barrow.ledger.keys import SigningKey
 from barrow.ledger.published import FILE as HEAD
 from barrow.questions.statement import Statement
 from barrow.study import Check

@@ -23,7 +23,8 @@ from barrow.collect.keys import public_bytes
 from barrow.engines import Columns, Source
 from barrow.engines.memory import MemoryEngine
 from barrow.errors import BarrowError, ParameterError
-from barrow.ledger import Budget, Ledger, SpaceRef, budget_from_json
+from barrow.ledger import Budget, Ledger, SpaceRef
+from barrow.ledger.budget import budget_from_json
 from barrow.local.client import Survey
 from barrow.local.mixing import mix, read_batch
 from barrow.local.report import message_of, report_from_json, value_of

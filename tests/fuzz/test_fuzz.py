@@ -11,7 +11,7 @@ from barrow.collect import make_card, read_card
 from barrow.collect.keys import new_key
 from barrow.engines import Source
 from barrow.errors import BarrowError, ParameterError
-from barrow.ledger import budget_from_json
+from barrow.ledger.budget import budget_from_json
 from barrow.promises import Policy, ShuffledReports, event_from_json
 from barrow.promises.guarantees import definition_from_json, guarantee_from_json
 from barrow.queries import query_from_spec

@@ -21,18 +21,8 @@ import barrow as bw
 from barrow.collect.batches import _VERSION as SEALED_VERSION
 from barrow.collect.card_form import CARD_VERSION
 from barrow.collect.client_budget import _VERSION as WALLET_VERSION
-from barrow.ledger import (
-    Approval,
-    Approver,
-    Ledger,
-    PromiseLimit,
-    Promises,
-    ProposedRelease,
-    Quorum,
-    SpaceRef,
-    release_digest,
-)
-from barrow.ledger.approvals import APPROVAL_VERSION
+from barrow.ledger import Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.approvals import APPROVAL_VERSION, Approval, Approver, ProposedRelease, Quorum, release_digest
 from barrow.ledger.published import VERSION as HEAD_VERSION
 from barrow.ledger.state import RECORD_VERSION, make_row
 from barrow.local.client import SURVEY_VERSION

@@ -10,19 +10,11 @@ import msgspec
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.ledger import (
-    Approval,
-    Approver,
-    CorruptLedgerError,
-    FrozenLedgerError,
-    Ledger,
-    NotApprovedError,
-    ProposedRelease,
-    Quorum,
-    SigningKey,
-    release_digest,
-)
+from barrow.ledger import Ledger
+from barrow.ledger.approvals import Approval, Approver, ProposedRelease, Quorum, release_digest
 from barrow.ledger.consent import approvers_message, signed_fields
+from barrow.ledger.errors import CorruptLedgerError, FrozenLedgerError, NotApprovedError
+from barrow.ledger.keys import SigningKey
 from barrow.ledger.ledger import first_row
 from barrow.ledger.state import LedgerState, make_row
 from barrow.ledger.store import Row

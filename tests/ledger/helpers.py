@@ -8,7 +8,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from barrow.ledger import Budget, CorruptLedgerError, Ledger, Reservation, SigningKey, SpaceRef
+from barrow.ledger import Budget, Ledger, SpaceRef
+from barrow.ledger.errors import CorruptLedgerError
+from barrow.ledger.keys import SigningKey
+from barrow.ledger.opened import Reservation
 from barrow.ledger.store import Other, Row
 from barrow.promises import Emd, Guarantee, PureRelease
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from barrow.errors import LedgerError
-from barrow.ledger import AlreadyPaidError, Ledger, OverBudgetError
+from barrow.ledger import Ledger
+from barrow.ledger.errors import AlreadyPaidError, OverBudgetError
 from barrow.ledger.ledger import first_row
 from barrow.ledger.store import Row
 from tests.ledger.helpers import OUTPUTS, budget, pay

@@ -13,16 +13,11 @@ from pyarrow import parquet
 
 from barrow.cli.main import main
 from barrow.errors import ParameterError
-from barrow.ledger import (
-    Approval,
-    Approver,
-    CorruptLedgerError,
-    ForeignLedgerError,
-    Ledger,
-    Quorum,
-    SigningKey,
-    SqliteStore,
-)
+from barrow.ledger import Ledger
+from barrow.ledger.approvals import Approval, Approver, Quorum
+from barrow.ledger.errors import CorruptLedgerError, ForeignLedgerError
+from barrow.ledger.keys import SigningKey
+from barrow.ledger.sqlite import SqliteStore
 from barrow.ledger.state import LedgerState
 from barrow.ledger.store import Row, link
 from barrow.study import verify

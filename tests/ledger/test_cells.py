@@ -15,18 +15,11 @@ from typing import Any
 import pytest
 from scipy.stats import norm
 
-from barrow.ledger import (
-    Budget,
-    Ledger,
-    NotCoveredError,
-    OverBudgetError,
-    PromiseLimit,
-    Promises,
-    SpaceRef,
-    budget_from_json,
-)
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.budget import budget_from_json
 from barrow.ledger.cells import CellSums, worst_atom
 from barrow.ledger.charges import Charge, charge_for, spent_at, used_at
+from barrow.ledger.errors import NotCoveredError, OverBudgetError
 from barrow.promises import Emd, GaussianNoise, Guarantee, KNormNoise, UserLevel, UserLevelRelease
 from barrow.promises.periods import Calendar, Window
 from tests.ledger.helpers import LINE
@@ -366,7 +359,7 @@ def test_sums_are_never_too_small(k: int) -> None:
 def _charged(charge: Charge, price: Fraction) -> Charge:
     from dataclasses import replace
 
-    from barrow.ledger import Amount
+    from barrow.ledger.budget import Amount
 
     return replace(charge, amount=Amount(price, 0), epsilons=(price,))
 

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, ChainHead, CorruptLedgerError, ForeignLedgerError, Ledger, Promises
+from barrow.ledger import Budget, Ledger, Promises
 from barrow.ledger.anchors import Anchor, check_head, move_anchor
+from barrow.ledger.errors import CorruptLedgerError, ForeignLedgerError
 from barrow.ledger.ledger import first_row
 from barrow.ledger.opened import stamp
 from barrow.ledger.state import LedgerState, Record, make_row
-from barrow.ledger.store import GENESIS, Row, canonical, digest, link, lost_rows
+from barrow.ledger.store import GENESIS, ChainHead, Row, canonical, digest, link, lost_rows
 from tests.faults import tamper
 from tests.ledger.helpers import OUTPUTS, MemoryStore, budget, pay
 

@@ -14,19 +14,11 @@ from hypothesis import strategies as st
 
 from barrow.accounting import price
 from barrow.errors import LedgerError, ParameterError
-from barrow.ledger import (
-    AdditiveComposer,
-    Amount,
-    Budget,
-    Charge,
-    NotCoveredError,
-    OverBudgetError,
-    SpaceRef,
-    budget_from_json,
-)
-from barrow.ledger.budget import show_amount
-from barrow.ledger.charges import as_limit, charge_for, running_totals, spent_by, worst_case
+from barrow.ledger import Budget, SpaceRef
+from barrow.ledger.budget import Amount, budget_from_json, show_amount
+from barrow.ledger.charges import AdditiveComposer, Charge, as_limit, charge_for, running_totals, spent_by, worst_case
 from barrow.ledger.digits import show, typed_down
+from barrow.ledger.errors import NotCoveredError, OverBudgetError
 from barrow.numerics import exact
 from barrow.promises import DiscreteEmd, Emd, Guarantee, ItemMetric, PureRelease, SampledItems, UserLevel, to_discrete
 from barrow.spaces import Earth, Line

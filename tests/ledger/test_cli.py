@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from barrow.cli.main import main
-from barrow.ledger import CorruptLedgerError, Ledger
+from barrow.ledger import Ledger
+from barrow.ledger.errors import CorruptLedgerError
 from barrow.promises import Emd, Guarantee, PureRelease
 from barrow.study import read_study
 

@@ -11,7 +11,9 @@ import pytest
 from barrow.accounting import adaptive_alpha_upper, price
 from barrow.cli.main import main
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, Ledger, OverBudgetError, SpaceRef, composer_named, price_together
+from barrow.ledger import Budget, Ledger, SpaceRef
+from barrow.ledger.charges import composer_named, price_together
+from barrow.ledger.errors import OverBudgetError
 from barrow.promises import DiscreteEmd, Emd, KNormNoise, UserLevel
 
 REF = SpaceRef("line", "sha256:00", 10, "km")

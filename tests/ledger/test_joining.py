@@ -12,23 +12,19 @@ from typing import Any
 import pytest
 
 from barrow.errors import LedgerError
-from barrow.ledger import (
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.budget import Amount
+from barrow.ledger.errors import (
     AlreadyPaidError,
-    Amount,
-    Budget,
     CorruptLedgerError,
-    Ledger,
     MissingLedgerError,
     NotCoveredError,
     OverBudgetError,
-    PromiseLimit,
-    Promises,
-    SpaceRef,
-    SqliteStore,
 )
 from barrow.ledger.joining import joined
 from barrow.ledger.ledger import first_row
 from barrow.ledger.promises import promises_from_json
+from barrow.ledger.sqlite import SqliteStore
 from barrow.ledger.state import LedgerState
 from barrow.ledger.store import GENESIS, Row, canonical, link
 from barrow.promises import Emd, Guarantee, PureRelease, UserLevel

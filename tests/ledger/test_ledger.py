@@ -20,28 +20,23 @@ from hypothesis import strategies as st
 
 from barrow._version import __version__
 from barrow.errors import ParameterError
-from barrow.ledger import (
-    AdditiveComposer,
+from barrow.ledger import Budget, Ledger, Promises, SpaceRef
+from barrow.ledger import sqlite as sqlite_module
+from barrow.ledger.budget import Amount
+from barrow.ledger.charges import AdditiveComposer, Charge
+from barrow.ledger.digits import typed_down
+from barrow.ledger.errors import (
     AlreadyPaidError,
-    Amount,
-    Budget,
-    ChainHead,
-    Charge,
     CorruptLedgerError,
-    Ledger,
     LedgerIOError,
     NoAuthorityError,
     NotCoveredError,
     OverBudgetError,
-    Promises,
-    SpaceRef,
 )
-from barrow.ledger import sqlite as sqlite_module
-from barrow.ledger.digits import typed_down
 from barrow.ledger.ledger import first_row, is_url, open_store
 from barrow.ledger.sqlite import SqliteStore, is_ledger_file
 from barrow.ledger.state import LedgerState
-from barrow.ledger.store import Row, digest
+from barrow.ledger.store import ChainHead, Row, digest
 from barrow.ledger.table import Overview, balances, overview
 from barrow.promises import Emd, GaussianNoise, Guarantee, UserLevel
 from barrow.render import plot

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.ledger import (
+from barrow.ledger import Ledger
+from barrow.ledger.errors import (
     CorruptLedgerError,
     ForeignLedgerError,
-    Ledger,
     LedgerBusyError,
     LedgerIOError,
     MissingLedgerError,
     NoAuthorityError,
     OverBudgetError,
-    PostgresStore,
     TwinLedgerError,
 )
 from barrow.ledger.ledger import first_row
+from barrow.ledger.postgres import PostgresStore
 from barrow.ledger.store import Row
 from tests.ledger.approval_suite import ApprovalSuite
 from tests.ledger.helpers import OUTPUTS, budget, pay

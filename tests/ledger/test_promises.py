@@ -19,19 +19,11 @@ from scipy.stats import norm
 
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.ledger import (
-    Budget,
-    Ledger,
-    NotCoveredError,
-    OverBudgetError,
-    Price,
-    PromiseLimit,
-    Promises,
-    SpaceRef,
-    budget_from_json,
-)
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.budget import budget_from_json
+from barrow.ledger.errors import NotCoveredError, OverBudgetError
 from barrow.ledger.ledger import first_row
-from barrow.ledger.promises import cost_of, exposure_at
+from barrow.ledger.promises import Price, cost_of, exposure_at
 from barrow.promises import (
     DiscreteEmd,
     Emd,

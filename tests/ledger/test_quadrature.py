@@ -16,7 +16,8 @@ from scipy.stats import norm
 
 from barrow.accounting.adaptive import pure_epsilon_lower, pure_mu_upper
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, Ledger, NotCoveredError, OverBudgetError, PromiseLimit, Promises, SpaceRef
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.errors import NotCoveredError, OverBudgetError
 from barrow.ledger.promises import promises_from_json
 from barrow.numerics import gdp_delta_upper, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper

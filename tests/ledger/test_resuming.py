@@ -11,19 +11,17 @@ from typing import Any
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.ledger import (
+from barrow.ledger import Ledger
+from barrow.ledger.anchors import Anchor
+from barrow.ledger.errors import (
     AlreadyPaidError,
-    Anchor,
-    ChainHead,
-    Committed,
     CorruptLedgerError,
-    Ledger,
     LedgerIOError,
     MissingLedgerError,
     NoAuthorityError,
-    Reservation,
-    Staged,
 )
+from barrow.ledger.opened import Committed, Reservation, Staged
+from barrow.ledger.store import ChainHead
 from tests.ledger.helpers import OUTPUTS, budget, pay
 
 STATEMENT = "sha256:" + "5" * 64

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from barrow.ledger import (
+from barrow.ledger import Ledger
+from barrow.ledger import sqlite as module
+from barrow.ledger.errors import (
     CorruptLedgerError,
     ForeignLedgerError,
-    Ledger,
     LedgerBusyError,
     LedgerIOError,
     MissingLedgerError,
-    SqliteStore,
 )
-from barrow.ledger import sqlite as module
-from barrow.ledger.sqlite import SCHEMA_VERSION, raise_translated
+from barrow.ledger.sqlite import SCHEMA_VERSION, SqliteStore, raise_translated
 from barrow.ledger.store import Row
 from tests.ledger.helpers import MemoryStore, budget, pay
 from tests.ledger.store_suite import StoreSuite

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.ledger import Budget, Ledger, LedgerBusyError, MissingLedgerError, Promises, TwinLedgerError, sqlite
+from barrow.ledger import Budget, Ledger, Promises, sqlite
+from barrow.ledger.errors import LedgerBusyError, MissingLedgerError, TwinLedgerError
 from barrow.ledger.names import same_name, visible_name
 from barrow.ledger.store import Other
 from tests.ledger.helpers import budget, pay

@@ -10,7 +10,7 @@ from barrow.local.client import Survey
 from barrow.local.mixing import mix
 from barrow.local.report import Report, message_of
 from barrow.local.server import Server
-from barrow.mechanisms.user_level import local_subsets
+from barrow.mechanisms.user_level.local import local_subsets
 from barrow.noise.source import SeededSource
 from barrow.questions.collecting import for_people
 from barrow.render.report import collected_report, report_html

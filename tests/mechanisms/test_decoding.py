@@ -13,9 +13,8 @@ from scipy.optimize import minimize
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import MatrixChannel, channel_of
-from barrow.mechanisms.decoding import bayesian_update, nearest_in_simplex
-from barrow.mechanisms.decoding.bayesian import GAP
-from barrow.mechanisms.decoding.grid import discrepancy_map, nearest_map
+from barrow.mechanisms.decoding.bayesian import GAP, bayesian_update
+from barrow.mechanisms.decoding.grid import discrepancy_map, nearest_in_simplex, nearest_map
 from barrow.randomisers import exponential, gkrr, randomised_response
 from barrow.spaces import Clustered, Discrete, Line
 

@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from tests.noise.enumeration import exact_distribution
 
-from barrow.accounting import ResponseRandomiser, price, price_shuffle
+from barrow.accounting import price
+from barrow.accounting.blanket import ResponseRandomiser
+from barrow.accounting.calibrate import price_shuffle
 from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import item_wise, pooled_items
 from barrow.mechanisms.itemwise import least_distance, refuse_sizes

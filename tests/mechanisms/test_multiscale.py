@@ -13,8 +13,14 @@ from tests.thorough import often
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import MultiscaleDensity, UserCounts, linear_noise, multiscale_density
-from barrow.mechanisms.decoding import discrepancy_map, nearest_in_simplex, nearest_map
-from barrow.mechanisms.decoding.grid import _checked, _decoded, _smoother
+from barrow.mechanisms.decoding.grid import (
+    _checked,
+    _decoded,
+    _smoother,
+    discrepancy_map,
+    nearest_in_simplex,
+    nearest_map,
+)
 from barrow.mechanisms.multiscale import (
     _compositions,
     best_shares,

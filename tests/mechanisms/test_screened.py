@@ -8,8 +8,8 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from barrow.mechanisms.decoding import CellNoise, nearest_in_simplex
 from barrow.mechanisms.decoding.cells import (
+    CellNoise,
     ScreenBlocks,
     cells_decoder,
     inner_decoder,
@@ -17,6 +17,7 @@ from barrow.mechanisms.decoding.cells import (
     screened_line,
     screened_map,
 )
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise.source import SeededSource
 from barrow.questions import Histogram

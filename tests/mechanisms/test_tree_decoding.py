@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.decoding import (
+from barrow.mechanisms.decoding.tree import (
+    _scaled,
     decode,
     edge_values,
+    empirical_bayes_histogram,
     nearest_histogram,
+    nearest_on_tree,
     top_down_histogram,
 )
-from barrow.mechanisms.decoding.tree import _scaled, empirical_bayes_histogram, nearest_on_tree
 from barrow.mechanisms.decoding.tree_estimates import consistent, multipliers, project
 from barrow.spaces import Clustered, Discrete, Earth, EdgeTree, Line, Tree, edge_tree
 from barrow.transport import emd

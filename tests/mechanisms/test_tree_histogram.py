@@ -10,7 +10,7 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.decoding import decode, edge_values, empirical_bayes_histogram
+from barrow.mechanisms.decoding.tree import decode, edge_values, empirical_bayes_histogram
 from barrow.mechanisms.histograms import histogram_noise, tree_histogram
 from barrow.mechanisms.tree_shares import tree_sides
 from barrow.noise.source import SeededSource

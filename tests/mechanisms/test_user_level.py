@@ -9,7 +9,7 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, linear_noise
-from barrow.mechanisms.user_level import user_level_candidates, user_level_noise
+from barrow.mechanisms.user_level.noise import user_level_candidates, user_level_noise
 from barrow.noise.source import SeededSource
 from barrow.promises import UserLevelRelease
 from barrow.queries import density, function, histogram, mean

@@ -11,8 +11,8 @@ from scipy import integrate, stats
 
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.user_level import BallNoise, user_level_noise
-from barrow.mechanisms.user_level.ball import enclosing_ball, half_sphere_mean
+from barrow.mechanisms.user_level.ball import BallNoise, enclosing_ball, half_sphere_mean
+from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.noise.additive.hemisphere import HemispherePoint, rounded_hemisphere
 from barrow.noise.source import SeededSource
 from barrow.promises import UserLevelRelease

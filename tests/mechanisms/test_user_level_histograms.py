@@ -11,8 +11,8 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.histograms import histogram_noise
-from barrow.mechanisms.user_level import LocalSubsets, SubsetReport, local_subsets
 from barrow.mechanisms.user_level.histograms import USER_LEVEL, user_level_histogram
+from barrow.mechanisms.user_level.local import LocalSubsets, SubsetReport, local_subsets
 from barrow.mechanisms.user_level.subsets import SubsetSelection
 from barrow.noise.source import SeededSource
 from barrow.numerics import gdp_mu_lower

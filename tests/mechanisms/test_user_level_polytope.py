@@ -14,8 +14,13 @@ from scipy.special import gammaincc
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.additive import NoiseDistribution
-from barrow.mechanisms.user_level import query_polytope, user_level_candidates, user_level_noise
-from barrow.mechanisms.user_level.noise import _gamma_tail, hull_corners
+from barrow.mechanisms.user_level.noise import (
+    _gamma_tail,
+    hull_corners,
+    query_polytope,
+    user_level_candidates,
+    user_level_noise,
+)
 from barrow.noise import Center
 from barrow.noise.additive.polytope import Polytope, PolytopeNoise, rounded_polytope
 from barrow.noise.source import SeededSource

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from barrow.errors import ParameterError
-from barrow.mechanisms.user_level import local_subsets
+from barrow.mechanisms.user_level.local import local_subsets
 from barrow.questions.collecting import Averaged, Counted, averaged_of, counted_of
 from barrow.questions.subsets import Sets
 from barrow.spaces import Discrete

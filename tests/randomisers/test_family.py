@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from barrow.accounting import parse_randomiser
+from barrow.accounting.blanket import parse_randomiser
 from barrow.randomisers import (
     MixtureRandomiser,
     exponential,

@@ -10,7 +10,8 @@ import pytest
 
 import barrow as bw
 from barrow.errors import ParameterError
-from barrow.ledger import Ledger, NotApprovedError
+from barrow.ledger import Ledger
+from barrow.ledger.errors import NotApprovedError
 from barrow.local.client import LocalClient, Survey
 from barrow.local.server import Server
 from barrow.promises import Model, SecureSum

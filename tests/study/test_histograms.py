@@ -12,7 +12,8 @@ import pytest
 from barrow.accounting import epsilon_at
 from barrow.cli.main import main
 from barrow.errors import DataError, ParameterError
-from barrow.ledger import Budget, Ledger, Price, SpaceRef
+from barrow.ledger import Budget, Ledger, SpaceRef
+from barrow.ledger.promises import Price
 from barrow.numerics import float_up
 from barrow.promises import Emd, GaussianNoise, SampledItems, ShuffledReports
 from barrow.questions.frequency import FrequencyAnswer

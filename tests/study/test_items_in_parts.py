@@ -12,7 +12,7 @@ import pytest
 import barrow as bw
 from barrow import accounting
 from barrow.errors import BarrowError, ParameterError
-from barrow.ledger import NotCoveredError
+from barrow.ledger.errors import NotCoveredError
 from barrow.promises import ShuffledReports, Window
 from barrow.promises.groups import Grouping
 from barrow.questions import Frequency, Items

@@ -14,7 +14,8 @@ from numpy._core import _multiarray_umath as built
 
 import barrow as bw
 from barrow.errors import ParameterError
-from barrow.ledger import AlreadyPaidError, Record
+from barrow.ledger.errors import AlreadyPaidError
+from barrow.ledger.state import Record
 from barrow.mechanisms import factorisation
 from barrow.mechanisms.ellipsoids import least_trace
 from barrow.study.keys import AskedRelease, default_key, plain_deep

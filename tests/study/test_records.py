@@ -8,7 +8,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from barrow.ledger import Budget, Ledger, NotCoveredError, OverBudgetError, PromiseLimit, Promises, SpaceRef
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.errors import NotCoveredError, OverBudgetError
 from barrow.promises import Emd, RecordMap, UserLevel
 from barrow.questions.linear import ratio_of
 from barrow.questions.plan_text import answer_json, plan_lines

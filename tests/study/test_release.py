@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from barrow.errors import BarrowError, DataError, ParameterError
-from barrow.ledger import Ledger, LedgerIOError, OverBudgetError
+from barrow.ledger import Ledger
+from barrow.ledger.errors import LedgerIOError, OverBudgetError
 from barrow.noise.source import SeededSource
 from barrow.questions import Answer
 from barrow.study import LostReleaseError, Release, Study, explain, read, read_statement, statement_text, verify
@@ -190,7 +191,7 @@ def test_the_order_is_read_reserve_draw_stage_commit_publish(tmp_path, monkeypat
         monkeypatch.setattr(owner, name, wrapped)
 
     from barrow.engines import DuckDBEngine
-    from barrow.ledger import Reservation
+    from barrow.ledger.opened import Reservation
     from barrow.mechanisms import AdditiveNoise
     from barrow.study.outputs import Stage
 

@@ -13,9 +13,10 @@ from barrow.errors import LedgerError, ParameterError
 from barrow.ledger import Ledger
 from barrow.local.client import LocalClient, Survey
 from barrow.local.server import Server
-from barrow.mechanisms.user_level import BallNoise, QueryNoise
+from barrow.mechanisms.user_level.ball import BallNoise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.mechanisms.user_level.levels import grouped
+from barrow.mechanisms.user_level.noise import QueryNoise
 from barrow.planning.candidates import ALIKE, preferred
 from barrow.promises import UserLevel
 from barrow.questions import Function, Histogram, Mean

@@ -18,9 +18,11 @@ import pytest
 import barrow as bw
 from barrow.cli.main import main
 from barrow.errors import BarrowError, ParameterError
-from barrow.ledger import ChainHead, Ledger, MissingLedgerError, SigningKey
+from barrow.ledger import Ledger
+from barrow.ledger.errors import MissingLedgerError
+from barrow.ledger.keys import SigningKey
 from barrow.ledger.published import FILE as HEAD
-from barrow.ledger.store import GENESIS, link
+from barrow.ledger.store import GENESIS, ChainHead, link
 from barrow.questions.statement import Statement
 from barrow.study import read_statement, verify
 from barrow.study.folders import ReleaseFolder

@@ -69,7 +69,7 @@ def planar_laplace_matrix(points: ArrayLike, outputs: ArrayLike, alpha0: Exact) 
         outputs: The places that may be reported, shape (places, 2).
         alpha0: The rate of the noise that is cut off; the chances themselves may differ by more.
 
-    >>> from barrow.accounting import matrix_alpha0_upper
+    >>> from barrow.accounting.matrix_blanket import matrix_alpha0_upper
     >>> square = [[0, 0], [0.7, 0], [0, 0.7], [0.7, 0.7]]
     >>> chances = planar_laplace_matrix(square, square, 2)
     >>> chances.shape, bool(np.allclose(chances.sum(axis=1), 1))

@@ -22,8 +22,10 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
 from barrow.mechanisms.histograms import histogram_noise, tree_histogram
 from barrow.mechanisms.strategies import strategies_for
-from barrow.mechanisms.user_level import BallNoise, QueryNoise, SubsetSelection, user_level_noise
+from barrow.mechanisms.user_level.ball import BallNoise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
+from barrow.mechanisms.user_level.noise import QueryNoise, user_level_noise
+from barrow.mechanisms.user_level.subsets import SubsetSelection
 from barrow.promises import Guarantee, UserLevel
 from barrow.queries import Query, function, histogram, mean
 from barrow.randomisers import (

@@ -17,7 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from barrow.audit.verdict import Finding, Tally
-from barrow.ledger import Budget, Ledger, OverBudgetError, PromiseLimit, Promises, SpaceRef
+from barrow.ledger import Budget, Ledger, PromiseLimit, Promises, SpaceRef
+from barrow.ledger.errors import OverBudgetError
 from barrow.numerics import float_up, gdp_delta_upper
 from barrow.promises import Emd, GaussianNoise, Guarantee, KNormNoise
 from barrow.promises.periods import Calendar, Window

@@ -22,7 +22,8 @@ from barrow.audit.enumeration import distribution
 from barrow.audit.pairs import User, compare, compare_losses, known_distances
 from barrow.audit.verdict import Finding, Tally
 from barrow.mechanisms import UserCounts
-from barrow.mechanisms.user_level import BallNoise, QueryNoise
+from barrow.mechanisms.user_level.ball import BallNoise
+from barrow.mechanisms.user_level.noise import QueryNoise
 from barrow.noise import Center, RandomSource
 from barrow.noise.source import SeededSource, Words
 from barrow.queries import Query

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 import click
 from rich.table import Table
 
-from barrow.accounting import PaperNote, calibrate_shuffle, inner_alpha_for, paper_note, parse_randomiser, reports_of
+from barrow.accounting import calibrate_shuffle
+from barrow.accounting.blanket import parse_randomiser
+from barrow.accounting.calibrate import PaperNote, paper_note, reports_of
+from barrow.accounting.sampling import inner_alpha_for
 from barrow.cli.numbers import Whole
 from barrow.cli.screen import Screen
 from barrow.cli.terminal import Printer, columns, echo, echo_json, output_options
 from barrow.errors import ParameterError
 
 if TYPE_CHECKING:
-    from barrow.accounting import Calibration, PaperNote
+    from barrow.accounting.calibrate import Calibration, PaperNote
 
 
 @click.command(

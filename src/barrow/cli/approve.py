@@ -11,7 +11,8 @@ from barrow.cli.approvers import END
 from barrow.cli.files import write_new
 from barrow.cli.terminal import Printer, output_options
 from barrow.errors import ParameterError
-from barrow.ledger import Ledger, SigningKey
+from barrow.ledger import Ledger
+from barrow.ledger.keys import SigningKey
 from barrow.study.proposal import Proposal
 
 

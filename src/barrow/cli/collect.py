@@ -29,7 +29,8 @@ from barrow.collect.stores import open_store
 from barrow.collect.sum_task import new_verify_key, sum_task, verify_digest, write_verify_key
 from barrow.collect.words import answered_by, card_text
 from barrow.errors import ParameterError
-from barrow.ledger import Ledger, MissingLedgerError
+from barrow.ledger import Ledger
+from barrow.ledger.errors import MissingLedgerError
 from barrow.spaces.product import columns_of
 from barrow.study.proposal import propose_collected
 

@@ -8,7 +8,8 @@ import click
 
 from barrow.cli.files import write_new
 from barrow.cli.terminal import Printer, output_options
-from barrow.ledger import Approver, SigningKey
+from barrow.ledger.approvals import Approver
+from barrow.ledger.keys import SigningKey
 
 
 @click.group()

@@ -6,21 +6,12 @@ from barrow._lazy import lazily
 
 if TYPE_CHECKING:
     from barrow.engines import Source, engine_for, with_tables
-    from barrow.ledger import (
-        Approval,
-        Approver,
-        Budget,
-        ChainHead,
-        Ledger,
-        Overview,
-        PromiseLimit,
-        Promises,
-        Quorum,
-        Record,
-        SpaceRef,
-        price_together,
-    )
+    from barrow.ledger import Budget, Ledger, Overview, PromiseLimit, Promises, SpaceRef
+    from barrow.ledger.approvals import Approval, Approver, Quorum
+    from barrow.ledger.charges import price_together
     from barrow.ledger.published import FILE
+    from barrow.ledger.state import Record
+    from barrow.ledger.store import ChainHead
     from barrow.promises import DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, cap, percent_up
     from barrow.questions import Question, declared_parts, to_question
     from barrow.questions.estimates import widest
@@ -46,9 +37,12 @@ else:
         __name__,
         {
             "barrow.engines": "Source engine_for with_tables",
-            "barrow.ledger": "Approval Approver Budget ChainHead Ledger Overview PromiseLimit Promises "
-            "Quorum Record SpaceRef price_together",
+            "barrow.ledger": "Budget Ledger Overview PromiseLimit Promises SpaceRef",
+            "barrow.ledger.approvals": "Approval Approver Quorum",
+            "barrow.ledger.charges": "price_together",
             "barrow.ledger.published": "FILE",
+            "barrow.ledger.state": "Record",
+            "barrow.ledger.store": "ChainHead",
             "barrow.promises": "DiscreteEmd Emd Model Promise UserLevel alarm cap percent_up",
             "barrow.questions": "Question declared_parts to_question",
             "barrow.questions.estimates": "widest",

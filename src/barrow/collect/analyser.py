@@ -26,7 +26,8 @@ from barrow.collect.sum_exchange import read_sums
 from barrow.collect.sum_task import sum_task
 from barrow.collect.tokens import random_bytes
 from barrow.errors import LedgerError, ParameterError
-from barrow.ledger import Ledger, NotApprovedError
+from barrow.ledger import Ledger
+from barrow.ledger.errors import NotApprovedError
 from barrow.local.mixing import kinds_of
 from barrow.local.server import Server
 from barrow.questions.answer import Sample

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barrow.mechanisms.reduction import Reduced, reduced
     from barrow.mechanisms.statistics import UserCounts, UserSums
     from barrow.mechanisms.strategies import Strategy, strategies_for
-    from barrow.mechanisms.user_level import LocalSubsets
+    from barrow.mechanisms.user_level.local import LocalSubsets
 else:
     __getattr__, __dir__ = lazily(
         __name__,
@@ -40,6 +40,6 @@ else:
             ".reduction": "Reduced reduced",
             ".statistics": "UserCounts UserSums",
             ".strategies": "Strategy strategies_for",
-            ".user_level": "LocalSubsets",
+            ".user_level.local": "LocalSubsets",
         },
     )

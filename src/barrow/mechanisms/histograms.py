@@ -23,7 +23,9 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.additive import AdditiveNoise, checked_model
-from barrow.mechanisms.decoding import CellNoise, cells_decoder, decode, nearest_in_simplex
+from barrow.mechanisms.decoding.cells import CellNoise, cells_decoder
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
+from barrow.mechanisms.decoding.tree import decode
 from barrow.mechanisms.edge_histogram import Spacing, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
 from barrow.mechanisms.linear import MuFor, linear_candidates

@@ -20,7 +20,7 @@ from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.mechanisms import Strategy
 from barrow.mechanisms.additive import CalibratedNoise
-from barrow.mechanisms.decoding import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.planning.simulate import Simulable, simulate

@@ -12,17 +12,10 @@ from typing import TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from barrow.accounting import (
-    METHODS,
-    Calibration,
-    MatrixFamily,
-    calibrate_shuffle,
-    channel_arrays,
-    parse_randomiser,
-    price,
-    reports_of,
-)
-from barrow.accounting.calibrate import shuffle_alpha0_guess
+from barrow.accounting import calibrate_shuffle, price
+from barrow.accounting.blanket import parse_randomiser
+from barrow.accounting.calibrate import METHODS, Calibration, reports_of, shuffle_alpha0_guess
+from barrow.accounting.matrix_blanket import MatrixFamily, channel_arrays
 from barrow.errors import ParameterError
 from barrow.mechanisms import ItemWise, item_wise, reduced
 from barrow.mechanisms.itemwise import least_distance

@@ -10,10 +10,11 @@ from functools import lru_cache
 from barrow import accounting
 from barrow.accounting import price
 from barrow.errors import ParameterError
-from barrow.mechanisms import linear_candidates, user_level
+from barrow.mechanisms import linear_candidates
 from barrow.mechanisms.additive import AdditiveNoise, CalibratedNoise
 from barrow.mechanisms.linear import MuFor
 from barrow.mechanisms.summed import SUMS_WORDS, summed_noise
+from barrow.mechanisms.user_level.ball import MOST_ENTRIES, BallNoise
 from barrow.mechanisms.user_level.noise import UserLevelNoise, user_level_candidates
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, best_first
@@ -159,8 +160,8 @@ def user_level_errors(
     if model == Model.SHUFFLE:
         noises = [replace(each, event=event) for each in noises]
     results = [noise_candidate(each, users, "user-level: ") for each in noises]
-    if query.table.shape[0] * query.dimension <= user_level.MOST_ENTRIES:
-        ball = replace(user_level.BallNoise.of(query, own), event=event)
+    if query.table.shape[0] * query.dimension <= MOST_ENTRIES:
+        ball = replace(BallNoise.of(query, own), event=event)
         width = ball.mean_half_width(users) + query.rounding_upper
         words = "user-level: a random point of a half sphere (Duchi et al., l2 ball)"
         results.append(Candidate("ball", words, price(event), width, mechanism=ball))

@@ -15,9 +15,9 @@ import numpy as np
 from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
-from barrow.mechanisms.user_level import LocalSubsets, local_subsets
 from barrow.mechanisms.user_level.histograms import user_level_histogram
 from barrow.mechanisms.user_level.levels import has_groups, has_levels
+from barrow.mechanisms.user_level.local import LocalSubsets, local_subsets
 from barrow.numerics import Exact
 from barrow.planning.candidates import Candidate, Errors, best_first, no_epsilon
 from barrow.planning.histograms import HistogramTarget, noise_candidate

@@ -3,89 +3,64 @@
 Frozen values; no noise, no data.
 """
 
-from typing import TYPE_CHECKING
-
-from barrow._lazy import lazily
-
-if TYPE_CHECKING:
-    from barrow.promises.aggregation import Aggregation
-    from barrow.promises.channels import ItemChannel
-    from barrow.promises.definitions import (
-        Definition,
-        DiscreteEmd,
-        Emd,
-        ItemMetric,
-        Model,
-        UserLevel,
-        group_delta_upper,
-    )
-    from barrow.promises.events import (
-        EVENTS,
-        Event,
-        GaussianNoise,
-        KNormNoise,
-        PersonGaussianNoise,
-        PersonKNormNoise,
-        PureRelease,
-        SampledItems,
-        SecureSum,
-        ShuffledReports,
-        UserLevelRelease,
-        event_from_json,
-    )
-    from barrow.promises.groups import Grouping
-    from barrow.promises.guarantees import (
-        Guarantee,
-        definition_from_json,
-        emd_rate_from,
-        guarantee_from_json,
-        item_to_emd,
-        to_bounded,
-        to_discrete,
-        to_emd,
-        to_model_of,
-        to_user_level,
-    )
-    from barrow.promises.periods import Calendar, Window
-    from barrow.promises.policy import (
-        Policy,
-        Satisfied,
-        describe_change,
-        describe_distance,
-        describe_move,
-        describe_share,
-    )
-    from barrow.promises.promise import (
-        CAP,
-        Promise,
-        alarm,
-        cap,
-        odds_epsilon,
-        odds_sentence,
-        odds_upper,
-        parse_epsilon,
-        percent_up,
-    )
-    from barrow.promises.records import RecordMap
-    from barrow.promises.scopes import Exposure, Scope, exposure, implies
-    from barrow.promises.shares import parse_share
-else:
-    __getattr__, __dir__ = lazily(
-        __name__,
-        {
-            ".aggregation": "Aggregation",
-            ".channels": "ItemChannel",
-            ".definitions": "Definition DiscreteEmd Emd ItemMetric Model UserLevel group_delta_upper",
-            ".events": "EVENTS Event GaussianNoise KNormNoise PersonGaussianNoise PersonKNormNoise "
-            "PureRelease SampledItems SecureSum ShuffledReports UserLevelRelease event_from_json",
-            ".groups": "Grouping",
-            ".guarantees": "Guarantee definition_from_json emd_rate_from guarantee_from_json item_to_emd "
-            "to_bounded to_discrete to_emd to_model_of to_user_level",
-            ".periods": "Calendar Window",
-            ".policy": "Policy Satisfied describe_change describe_distance describe_move describe_share",
-            ".promise": "CAP Promise alarm cap odds_epsilon odds_sentence odds_upper parse_epsilon percent_up",
-            ".records": "RecordMap",
-            ".scopes": "Exposure Scope exposure implies",
-            ".shares": "parse_share",
-        },
-    )
+from barrow.promises.aggregation import Aggregation
+from barrow.promises.channels import ItemChannel
+from barrow.promises.definitions import (
+    Definition,
+    DiscreteEmd,
+    Emd,
+    ItemMetric,
+    Model,
+    UserLevel,
+    group_delta_upper,
+)
+from barrow.promises.events import (
+    EVENTS,
+    Event,
+    GaussianNoise,
+    KNormNoise,
+    PersonGaussianNoise,
+    PersonKNormNoise,
+    PureRelease,
+    SampledItems,
+    SecureSum,
+    ShuffledReports,
+    UserLevelRelease,
+    event_from_json,
+)
+from barrow.promises.groups import Grouping
+from barrow.promises.guarantees import (
+    Guarantee,
+    definition_from_json,
+    emd_rate_from,
+    guarantee_from_json,
+    item_to_emd,
+    to_bounded,
+    to_discrete,
+    to_emd,
+    to_model_of,
+    to_user_level,
+)
+from barrow.promises.periods import Calendar, Window
+from barrow.promises.policy import (
+    Policy,
+    Satisfied,
+    describe_change,
+    describe_distance,
+    describe_move,
+    describe_share,
+)
+from barrow.promises.promise import (
+    CAP,
+    Promise,
+    alarm,
+    cap,
+    odds_epsilon,
+    odds_sentence,
+    odds_upper,
+    parse_epsilon,
+    percent_up,
+)
+from barrow.promises.records import RecordMap
+from barrow.promises.scopes import Exposure, Scope, exposure, implies
+from barrow.promises.shares import parse_share

@@ -5,8 +5,8 @@ accountant refuses an event that it does not know. Events are frozen, versioned 
 numbers, so an old ledger can be priced again by a better accountant.
 
 What a release costs at a promise is said by its event alone: :meth:`Event.epsilon_at`. Shuffled reports and samples
-have no closed form: :func:`barrow.accounting.accountant` answers in their place, with the same methods. All that
-differs by kind of event is a method or an attribute of the event, so that a new kind is a class and a row of
+have no closed form: :func:`barrow.accounting.pricing.accountant` answers in their place, with the same methods. All
+that differs by kind of event is a method or an attribute of the event, so that a new kind is a class and a row of
 :data:`EVENTS`.
 """
 

@@ -34,7 +34,7 @@ _SLACK = 2.0**-39
 def tree_edges(space: Space, *, over: str = "people") -> Query:
     """For each edge of the tree behind the space: its length times the share of people (their items) below it.
 
-    :func:`barrow.mechanisms.decoding.decode` turns noisy values into a histogram.
+    :func:`barrow.mechanisms.decoding.tree.decode` turns noisy values into a histogram.
 
     Args:
         space: A tree, clustered, discrete or line space.

@@ -11,7 +11,7 @@ from typing import ClassVar, cast
 import numpy as np
 from msgspec import structs
 
-from barrow.mechanisms.decoding import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.numerics import Exact
 from barrow.numerics.exact import at_most, near
 from barrow.planning.densities import DensityError, DensityMap, bandwidth_errors, best_of, density_error

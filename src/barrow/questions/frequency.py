@@ -11,7 +11,7 @@ from msgspec import structs
 
 from barrow import mechanisms
 from barrow.errors import ParameterError
-from barrow.mechanisms.decoding import nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.item_intervals import standing_out
 from barrow.noise.source import SeededSource
 from barrow.numerics.exact import near

@@ -10,7 +10,7 @@ import numpy as np
 
 from barrow.engines import Counts, ItemSums
 from barrow.errors import ParameterError
-from barrow.mechanisms.user_level import LocalSubsets, SubsetReport
+from barrow.mechanisms.user_level.local import LocalSubsets, SubsetReport
 from barrow.noise.source import SeededSource
 from barrow.numerics.exact import PERCENT, near
 from barrow.planning import after

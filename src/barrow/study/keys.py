@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import msgspec
 
 from barrow.errors import ParameterError
-from barrow.ledger import Record
+from barrow.ledger.state import Record
 from barrow.queries.query import plain
 from barrow.questions import Answer, declared_parts
 from barrow.questions.question import asked_of

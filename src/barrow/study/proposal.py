@@ -17,8 +17,9 @@ from typing import Literal
 import msgspec
 
 from barrow.errors import ParameterError, clean, path_text
-from barrow.ledger import Approval, Ledger, ProposedRelease, SigningKey, release_digest
-from barrow.ledger.approvals import STAMP, end_of
+from barrow.ledger import Ledger
+from barrow.ledger.approvals import STAMP, Approval, ProposedRelease, end_of, release_digest
+from barrow.ledger.keys import SigningKey
 from barrow.ledger.opened import stamp, whoami
 from barrow.ledger.state import ASKED
 from barrow.ledger.store import canonical

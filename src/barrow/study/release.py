@@ -17,7 +17,9 @@ from msgspec import structs
 from barrow.display import renderer
 from barrow.engines import Counts, Engine, ItemSums
 from barrow.errors import BarrowError, LedgerError, ParameterError
-from barrow.ledger import Committed, Ledger, NoAuthorityError, Reservation, SpaceRef, Staged
+from barrow.ledger import Ledger, SpaceRef
+from barrow.ledger.errors import NoAuthorityError
+from barrow.ledger.opened import Committed, Reservation, Staged
 from barrow.progress import task
 from barrow.questions import Answer, Question
 from barrow.questions.answer import Rows, Sample, Statistics

@@ -12,7 +12,8 @@ from msgspec import UNSET, structs
 
 from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
-from barrow.ledger import Ledger, fingerprint_of
+from barrow.ledger import Ledger
+from barrow.ledger.keys import fingerprint_of
 from barrow.numerics import digest_of, float_up
 from barrow.numerics.exact import near
 from barrow.planning.notes import Severity, texts

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from barrow.errors import BarrowError, ParameterError, path_text
-from barrow.ledger import (
-    ChainHead,
-    CorruptLedgerError,
-    Ledger,
-    MissingLedgerError,
-    PublishedHead,
-    Record,
-    read_fingerprint,
-)
+from barrow.ledger import Ledger
+from barrow.ledger.errors import CorruptLedgerError, MissingLedgerError
+from barrow.ledger.keys import read_fingerprint
 from barrow.ledger.published import FILE as HEAD
+from barrow.ledger.published import PublishedHead
+from barrow.ledger.state import Record
+from barrow.ledger.store import ChainHead
 from barrow.questions.statement import Statement
 from barrow.registry import PluginError
 from barrow.study.folders import ReleaseFolder, read_part

@@ -19,8 +19,8 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.additive import AdditiveNoise
-from barrow.mechanisms.decoding import decode
 from barrow.mechanisms.decoding.cells import without_added
+from barrow.mechanisms.decoding.tree import decode
 from barrow.mechanisms.histograms import (
     HISTOGRAMS,
     MULTISCALE,

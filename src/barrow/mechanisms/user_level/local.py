@@ -13,7 +13,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from barrow.mechanisms.decoding import decode, edge_values, nearest_in_simplex
+from barrow.mechanisms.decoding.grid import nearest_in_simplex
+from barrow.mechanisms.decoding.tree import decode, edge_values
 from barrow.mechanisms.decoding.tree_estimates import best_below, consistent, firsts, spread
 from barrow.mechanisms.frequency import whole_counts
 from barrow.mechanisms.user_level.levels import PARTS, Integers, LevelGroups, cells_of, levelled_tree, parts
