@@ -12,10 +12,10 @@ from barrow.accounting import price
 from barrow.accounting.sampling import sampled_alpha_upper
 from barrow.audit.summed import audit_samples
 from barrow.mechanisms.histograms import histogram_noise
-from barrow.mechanisms.sampled_sums import inner_for, sampled_edge_noise, samples_for
+from barrow.mechanisms.sampled_sums import _spread, inner_for, sampled_edge_noise, samples_for
 from barrow.noise.source import SeededSource
 from barrow.promises import Aggregation, SampledItems, SecureSum
-from barrow.spaces import Circle, Euclidean, Line
+from barrow.spaces import Circle, Discrete, Euclidean, Line, NeighbourGraph
 
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 6)
 
@@ -38,6 +38,16 @@ def test_the_price_of_samples_is_within_alpha(space, alpha):
     # Every p is at least e^-t, and rational.
     t = np.array([float(noise.inner * Fraction(length) / noise.samples) for length in noise.plan.graph.lengths])
     assert (np.array([float(p) for p in noise.ratios]) >= np.exp(-t)).all()
+
+
+def test_samples_that_lie_farther_apart_than_items_are_paid_for():
+    """Items that two nodes carry are 1 apart along this path; their samples may be at its ends, 2 apart."""
+    csr_array = pytest.importorskip("scipy.sparse").csr_array
+    path = NeighbourGraph(3, [0, 1], [1, 2], [1.0, 1.0], csr_array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]))
+    assert 2 <= _spread(Discrete(["a", "b"]), path) < 2 + 1e-9
+    # Where samples are items nothing is paid for that, however roughly the reach of a large graph is known.
+    large = Circle(2500, step=1)
+    assert _spread(large, large.graph()) == 1
 
 
 @pytest.mark.parametrize("samples", [10, 1023, 2**20 - 1])

@@ -129,6 +129,8 @@ def edge_ratios(inner: Fraction, samples: int, graph: NeighbourGraph) -> list[Fr
 
 def _spread(space: Space, graph: NeighbourGraph) -> Fraction:
     """How far samples may lie apart along the graph, at least 1."""
+    if graph.weights is None and graph.nodes == space.items:  # then samples are items, and no way is longer than theirs
+        return Fraction(1)
     return Fraction(max(1.0, diameter_upper(space, graph)))
 
 
