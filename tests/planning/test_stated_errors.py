@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -178,6 +179,21 @@ def test_a_linear_answer_is_useless_from_half_of_a_guess_on(question, missing, u
     assert "nearly useless" in warnings(weak)[0]
     assert strong.half_width < whole / 4
     assert warnings(strong) == []
+
+
+def test_what_would_help_is_no_more_people_where_it_is_snapping():
+    """Errors are said with what snapping adds; only the rest falls as people come."""
+
+    def planned_by(people: int, question: str) -> Any:
+        return bw.Study(Line(0, 100, unit="km", step=20), ["all, anywhere, 0.5"], users=people).plan(question)
+
+    weak = planned_by(10, "mean")
+    assert 0 < weak.moved < weak.half_width / 2
+    more = int(re.search(r"About ([0-9,]+) people", warnings(weak)[0])[1].replace(",", ""))
+    assert planned_by(more, "mean").half_width == pytest.approx(25.0, rel=0.01)
+    steep = "region(center=50, radius='20 km', ramp='15 km')"
+    assert "finer cells would help, more people would not" in warnings(planned_by(1000, steep))[0]
+    assert planned_by(10**9, steep).half_width > 1 / 4
 
 
 def test_reports_are_useless_from_half_of_a_guess_on():

@@ -562,9 +562,14 @@ def useless_values(answer: LinearAnswer, whole: float, wider: str = "") -> list[
     if answer.half_width < whole / 4.0:
         return []
     unit = f" {answer.query.unit}".rstrip()
-    better = finer_words(answer.terms) or wider
+    better, room = finer_words(answer.terms) or wider, whole / 4.0 - answer.moved
+    if room <= 0.0:
+        better = (
+            f"Snapping records to the grid alone may move it by {at_most(answer.moved)}{unit}: finer cells would help, "
+            "more people would not."
+        )
     if not better:
-        times, local = 4.0 * answer.half_width / whole, answer.terms.model is Model.LOCAL
+        times, local = (answer.half_width - answer.moved) / room, answer.terms.model is Model.LOCAL
         people = math.ceil(answer.terms.users * (times * times if local else times))
         looser = f"promises {near(times, digits=2)} times looser"
         better = f"About {people:,} people, or {looser}, would make it ± {near(whole / 4.0)}{unit}."
