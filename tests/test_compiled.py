@@ -63,6 +63,55 @@ def test_the_network_simplex_loads_alone():
     assert run(code).split("\n") == ["[[0.25, 0.25], [0.0, 0.5]] False False", "2.0"]
 
 
+@pytest.mark.parametrize("columns", [None, 3, 7])
+def test_a_diagonal_is_that_of_scipy(columns):
+    values = np.array([0.5, 0.0, -2.0])
+    expected = heavy.sparse.diags_array(values, shape=(3, columns or 3)).toarray()
+    assert heavy.diagonal(values, columns).toarray().tolist() == expected.tolist()
+
+
+def test_a_release_loads_nothing_that_it_does_not_need(tmp_path):
+    """What it cost before it was left out: masked arrays and logging a twentieth of a release's time, maps another."""
+    (tmp_path / "ages.csv").write_text("uid,age\n" + "".join(f"{k},{20 + k}\n" for k in range(9)))
+    space = ["--space", "line(low=0, high=100, step=1)", "--question", "mean", "--promise", "all, 0.05, 0.5"]
+    whole = ["init", "ages.csv", "--user", "uid", "--item", "age", "--users", "9", "--dataset", "ages", *space]
+    late = ("numpy.ma", "logging", "concurrent.futures", "barrow.render.figures.map")
+    code = (
+        "import sys\nfrom barrow.cli.main import main\n"
+        "try:\n    main(sys.argv[1:])\nexcept SystemExit as done:\n    assert not done.code, done.code\n"
+        f"print([name for name in {late} if name in sys.modules])"
+    )
+    for command in (whole, ["plan"], ["release"]):
+        ran = subprocess.run(
+            [sys.executable, "-c", code, *command], cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        assert ran.stdout.splitlines()[-1] == "[]", command
+
+
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_command_ends_at_once_and_does_what_is_to_be_done_at_the_end(threads):
+    """Its output is whole, its code is kept, what waits for the end is done; nothing is freed one by one."""
+    code = (
+        "import atexit, os, sys, threading, weakref\nfrom barrow.cli import main as module\n"
+        "class Held: pass\nheld = Held()\nweakref.finalize(held, print, 'finalised', flush=False)\n"
+        "atexit.register(print, 'registered')\n"
+        "class Freed:\n    def __del__(self, write=os.write): write(1, b'freed ')\nsys.freed = Freed()\n"
+        f"if {threads}:\n    threading.Thread(target=threading.Event().wait, args=(0.1,)).start()\n"
+        "sys.argv = ['barrow', 'nonsense']\nmodule.main()"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ran.returncode == 2
+    assert "There is no command 'nonsense'" in ran.stderr
+    assert sorted(ran.stdout.replace("freed", "").split()) == ["finalised", "registered"]
+    assert ("freed" in ran.stdout) is threads
+
+
+def test_a_command_whose_output_nobody_reads_ends_as_ever():
+    code = "import sys\nfrom barrow.cli.main import main\nsys.argv = ['barrow', '--help']\nmain()"
+    ran = subprocess.run(f'"{sys.executable}" -c "{code}" | true', shell=True, capture_output=True, text=True)
+    assert "Traceback" not in ran.stderr
+
+
 def test_isotonic_regression_is_that_of_scipy():
     rng = np.random.default_rng(1)
     for size in (0, 1, 2, 50):

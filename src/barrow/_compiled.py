@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
 class _LoadedError(ImportError):
@@ -144,6 +144,18 @@ def pava(values: NDArray[np.float64], weights: NDArray[np.float64] | None = None
     mass = np.ones(len(result)) if weights is None else np.array(weights, dtype=np.float64)
     pool: Any = compiled("scipy.optimize", "_pava_pybind").pava
     return np.asarray(pool(result, mass, np.full(len(result) + 1, -1, dtype=np.intp))[0])
+
+
+def diagonal(values: ArrayLike, columns: int | None = None) -> Any:
+    """A sparse matrix by rows with these numbers along its diagonal; scipy's own way loads numpy's masked arrays.
+
+    >>> diagonal([1.0, 2.0], 3).toarray().tolist()
+    [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]]
+    """
+    data = np.asarray(values)
+    size = len(data)
+    shape = (size, size if columns is None else columns)
+    return _lean("scipy.sparse").csr_array((data, np.arange(size), np.arange(size + 1)), shape=shape)
 
 
 def times(matrix: Any) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:

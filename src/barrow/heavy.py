@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from barrow._compiled import (
         cKDTree,
         connected_components,
+        diagonal,
         dijkstra,
         linalg,
         minimum_spanning_tree,
@@ -51,7 +52,7 @@ else:
             "cryptography.hazmat.primitives.serialization": "Encoding NoEncryption PrivateFormat PublicFormat "
             "load_pem_private_key",
             "flint": "arb ctx fmpq fmpq_mat fmpz",
-            "barrow._compiled": "cKDTree connected_components dijkstra linalg minimum_spanning_tree network_simplex "
-            "optimize pava sparse spatial special stats times",
+            "barrow._compiled": "cKDTree connected_components diagonal dijkstra linalg minimum_spanning_tree "
+            "network_simplex optimize pava sparse spatial special stats times",
         },
     )

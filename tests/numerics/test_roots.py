@@ -1,4 +1,4 @@
-"""Roots and nodes, against scipy and numpy."""
+"""Roots, nodes and what sorting tells, against scipy and numpy."""
 
 import math
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from barrow.errors import ParameterError
-from barrow.numerics.search import gauss_legendre, root
+from barrow.numerics.search import among, distinct, gauss_legendre, median, root
 
 
 @given(st.floats(1e-12, 0.999), st.sampled_from([1.0, 2.0, 0.3]))
@@ -36,3 +36,14 @@ def test_nodes_are_those_of_numpy(count):
     others = np.polynomial.legendre.leggauss(count)
     assert nodes == pytest.approx(others[0], abs=1e-14)
     assert weights == pytest.approx(others[1], abs=1e-13)
+
+
+@given(st.lists(st.integers(-3, 3)), st.lists(st.integers(-3, 3)))
+def test_what_sorting_tells_is_that_of_numpy(some, known):
+    for kind in (np.int64, np.float64):
+        values, others = np.array(some, dtype=kind), np.array(known, dtype=kind)
+        assert distinct(values).tolist() == np.unique(values).tolist()
+        assert distinct(values).dtype == kind
+        assert among(values, others).tolist() == np.isin(values, others).tolist()
+        if some:
+            assert median(values) == np.median(values)

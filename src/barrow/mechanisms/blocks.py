@@ -19,6 +19,7 @@ from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_intervals import Mask, noise_of
 from barrow.mechanisms.edge_noise import kinds_of
 from barrow.numerics import float_up
+from barrow.numerics.search import distinct
 from barrow.spaces import NeighbourGraph
 from barrow.spaces.augmented import base_space
 from barrow.spaces.nearness import coordinates
@@ -159,7 +160,7 @@ def grid_shape(graph: NeighbourGraph) -> tuple[int, ...] | None:
     >>> grid_shape(Euclidean([0, 0], [3, 2], step=1).graph()), grid_shape(Line(0, 4, step=1).graph())
     ((3, 2), (5,))
     """
-    steps = np.unique(np.abs(graph.heads - graph.tails))
+    steps = distinct(np.abs(graph.heads - graph.tails))
     if len(steps) > _MOST_STEPS:
         return None
     strides = [int(step) for step in steps if 1 < step < graph.nodes and graph.nodes % step == 0]

@@ -129,7 +129,7 @@ class EdgeHistogram:
         graph = self.graph
         deviations = math.sqrt(2.0 / self.reports) * float(self.scale) / graph.lengths
         if self.faces is None:
-            return heavy.sparse.csr_array(graph.incidence @ heavy.sparse.diags_array(deviations**2) @ graph.incidence.T)
+            return heavy.sparse.csr_array(graph.incidence @ heavy.diagonal(deviations**2) @ graph.incidence.T)
         unit = float(self.scale) ** 2 / self.reports
         moments = np.array([cycle_moments(tuple(row)) for row in graph.lengths[self.faces].tolist()]) * unit
         moments *= graph.face_signs[:, :, None] * graph.face_signs[:, None, :]

@@ -18,6 +18,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms.edge_histogram import EdgeHistogram
 from barrow.mechanisms.edge_sums import EdgeSum
 from barrow.numerics import float_up
+from barrow.numerics.search import distinct
 from barrow.spaces.space import Floats
 
 Mask = NDArray[np.bool_]
@@ -211,4 +212,4 @@ def _simple(plan: EdgeHistogram, weights: Floats) -> bool:
     ends = (np.ones(int(same.sum())), (graph.tails[same], graph.heads[same]))
     joined = heavy.sparse.coo_array(ends, shape=(graph.nodes, graph.nodes))
     pieces = heavy.connected_components(joined, directed=False)[0]
-    return bool(pieces == len(np.unique(weights)))
+    return bool(pieces == len(distinct(weights)))

@@ -21,6 +21,7 @@ from barrow.noise import Center, RandomSource, RoundedValues, rounded_gaussian
 from barrow.noise.additive.graph_noise import cycle_moments
 from barrow.noise.source import SeededSource
 from barrow.numerics import float_up
+from barrow.numerics.search import distinct
 from barrow.promises import Event, Model
 from barrow.queries import Quantised
 from barrow.spaces.space import Floats, Ids
@@ -174,7 +175,7 @@ def node_half_widths(plan: EdgeHistogram, miss: float = 0.05) -> Floats:
     first, kinds = kinds_of(nodes, codes, plan.graph.nodes, len(laplace) + len(corners))
     degrees = (starts[1:] - starts[:-1])[first]
     result = np.zeros(len(first))
-    for degree in np.unique(degrees).tolist():
+    for degree in distinct(degrees).tolist():
         here = np.flatnonzero(degrees == degree)
         mine = codes[starts[first[here]][:, None] + np.arange(degree)]
         plain = (mine < len(laplace)).all(axis=1) & (degree <= _FEW)

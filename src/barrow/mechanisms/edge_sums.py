@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.additive.graph_noise import cones
-from barrow.numerics.search import root
+from barrow.numerics.search import distinct, root
 from barrow.spaces.space import Floats, Ids
 
 _LEAST_MISS = 1e-9
@@ -133,7 +133,7 @@ class _Series:
         half = self._chernoff(hidden)  # beyond it lies at most what may be hidden
         terms, cut = self._terms(half, 1e-3 * miss)
         allowed = miss - hidden - _ROUNDING - cut
-        for many in np.unique(terms).tolist():
+        for many in distinct(terms).tolist():
             here = np.flatnonzero((terms == many) & (allowed > 0.0))
             step = max(1, _MOST_WORK // many)
             for i in range(0, len(here), step):

@@ -234,7 +234,7 @@ def _extended(graph: NeighbourGraph, values: Floats) -> Floats:
     if nodes == items:
         return values
     near = 1.0 / graph.lengths**2
-    matrix = graph.incidence @ heavy.sparse.diags_array(near) @ graph.incidence.T
+    matrix = graph.incidence @ heavy.diagonal(near) @ graph.incidence.T
     inside = heavy.sparse.csc_array(matrix)[items:, items:]
     pull = -(heavy.sparse.csr_array(matrix)[items:, :items] @ values)
     solved = heavy.sparse.linalg.splu(heavy.sparse.csc_array(inside)).solve(np.asarray(pull))

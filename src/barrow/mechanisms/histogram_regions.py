@@ -42,6 +42,7 @@ from barrow.mechanisms.histograms import HistogramNoise
 from barrow.mechanisms.region_weights import region_interval
 from barrow.mechanisms.tree_shares import TreeShares
 from barrow.numerics import float_up
+from barrow.numerics.search import distinct
 from barrow.queries.quantised import default_step
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
@@ -244,7 +245,7 @@ class ReleasedShares:
         else:
             wide = np.zeros(len(factors))
             counts = (factors > 0.0).sum(axis=1)
-            for count in np.unique(counts[counts > 0]).tolist():
+            for count in distinct(counts[counts > 0]).tolist():
                 rows = -np.sort(-factors[counts == count], axis=1)[:, :count]
                 if len(rows) == 1 or count > _FEW:
                     results = [EdgeSum(row, reports=self.reports).half_width(miss) for row in rows]

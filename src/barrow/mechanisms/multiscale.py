@@ -63,7 +63,7 @@ def scales_of(space: Space) -> Scales:
     matrices = tuple(level.query.table.floats() * float(level.query.step) for level in levels)
     bumps, prior = [], []
     for level, matrix in zip(levels, matrices, strict=True):
-        bumps.append(matrix @ heavy.sparse.diags_array(1.0 / np.asarray(matrix.sum(axis=0)).ravel()))
+        bumps.append(matrix @ heavy.diagonal(1.0 / np.asarray(matrix.sum(axis=0)).ravel()))
         prior.append(np.full(matrix.shape[1], level.width / matrix.shape[1]))
     # The uniform distribution is the broadest bump of all.
     bumps.append(np.full((space.items, 1), 1.0 / space.items))

@@ -22,6 +22,7 @@ from barrow.noise import RandomSource, uniform_below, uniform_places
 from barrow.noise.additive.graph_noise import checked_edge_grid
 from barrow.noise.counts.shares import noise_shares
 from barrow.numerics import Exact, checked_people, float_up
+from barrow.numerics.search import distinct
 from barrow.promises import Aggregation, Event, Model, SampledItems, SecureSum
 from barrow.promises.definitions import positive
 from barrow.queries import Query
@@ -106,7 +107,7 @@ class SampledEdgeNoise(EdgeNoise):
         part = slice(rows.indptr[chosen[0]], rows.indptr[chosen[0] + 1])
         drawn = uniform_below(np.full(self.samples, rows.data[part].sum()), source=source)
         result = np.zeros(self.dimension, dtype=np.int64)
-        for item in np.unique(chosen).tolist():
+        for item in distinct(chosen).tolist():
             part = slice(rows.indptr[item], rows.indptr[item + 1])
             places = np.searchsorted(np.cumsum(rows.data[part]), drawn[chosen == item], side="right")
             np.add.at(result, rows.indices[part][places], 1)

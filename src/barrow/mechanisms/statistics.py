@@ -88,10 +88,10 @@ class UserCounts:
         for data in data_sets:
             ids = np.atleast_1d(space._ids(data))
             ids = ids if ids.size else np.array([space.default_item])
-            distinct, often = np.unique(ids, return_counts=True)
-            items.append(distinct)
+            held, often = np.unique(ids, return_counts=True)
+            items.append(held)
             counts.append(often)
-            sizes.append(np.full(len(distinct), ids.size))
+            sizes.append(np.full(len(held), ids.size))
             present += 1
         empty = np.zeros(0, dtype=np.int64)
         return cls.of(
@@ -121,8 +121,8 @@ class UserCounts:
 
     def _of_one_size(self) -> tuple[Ids, Any]:
         """The same as an array where all users are of one size, such as one person: no library is loaded for it."""
-        sizes = np.unique(self._size)
-        if len(sizes) > 1 or self.space.items > _FEW_ITEMS:
+        sizes = self._size[:1]
+        if (self._size != sizes).any() or self.space.items > _FEW_ITEMS:
             return self._by_size()
         table = np.zeros((1, self.space.items), dtype=np.int64)
         np.add.at(table[0], self._item, self._count)
@@ -162,7 +162,7 @@ class UserSums:
             raise _unusable()
         mass = n << SUM_BITS
         left = mass - sum_of(steps)
-        if len(np.unique(ids)) < len(ids) or left < 0:
+        if (np.diff(np.sort(ids)) == 0).any() or left < 0:
             raise _unusable()
         # As many bits in a limb as leave room for a sum over all items times half an integer of a table.
         width = _RECORD_BITS - space.items.bit_length()
@@ -272,12 +272,12 @@ def _users_present(sizes: Ids, counts: Ids) -> int:
         return 0
     if total(counts) > MOST_RECORDS:
         raise _unusable()
-    distinct, index = np.unique(sizes, return_inverse=True)
-    totals = np.zeros(len(distinct), dtype=np.int64)
+    known, index = np.unique(sizes, return_inverse=True)
+    totals = np.zeros(len(known), dtype=np.int64)
     np.add.at(totals, index, counts)
-    if (totals % distinct).any():
+    if (totals % known).any():
         raise _unusable()
-    return int((totals // distinct).sum())
+    return int((totals // known).sum())
 
 
 def _unusable() -> DataError:

@@ -6,9 +6,10 @@ import math
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from barrow.errors import ParameterError
 from barrow.numerics.exact import float_down
@@ -138,3 +139,37 @@ def gauss_legendre(count: int) -> tuple[NDArray[np.float64], NDArray[np.float64]
         x[-1] = 0.0
     mirrored = slice(None, -1) if count % 2 else slice(None)
     return np.concatenate([-x[mirrored], x[::-1]]), np.concatenate([weights[mirrored], weights[::-1]])
+
+
+def distinct(values: NDArray[Any]) -> NDArray[Any]:
+    """The distinct numbers among ``values``, increasing; none of them may be NaN.
+
+    ``np.unique`` of values alone loads numpy's masked arrays, which takes as long as planning a mean.
+
+    >>> distinct(np.array([[3, 1], [1, 2]])).tolist(), distinct(np.zeros(0)).tolist()
+    ([1, 2, 3], [])
+    """
+    ordered = np.sort(values, axis=None)
+    result: NDArray[Any] = ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
+    return result
+
+
+def among(values: NDArray[Any], known: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which of ``values`` are among ``known`` numbers, as ``np.isin`` says; see above.
+
+    >>> among(np.array([3, 4, 5]), np.array([5, 3])).tolist(), among(np.array([3]), np.zeros(0)).tolist()
+    ([True, False, True], [False])
+    """
+    ordered = np.sort(known, axis=None)
+    return np.searchsorted(ordered, values, side="right") > np.searchsorted(ordered, values)
+
+
+def median(values: ArrayLike) -> float:
+    """The middle of some numbers, or half-way between the two in the middle, as ``np.median`` has it; see above.
+
+    >>> median(np.array([4.0, 1.0, 2.0])), median(np.array([4.0, 1.0]))
+    (2.0, 2.5)
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64), axis=None)
+    half = len(ordered) // 2
+    return float(ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2.0)

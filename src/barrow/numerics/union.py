@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from barrow.numerics.search import among
+
 Floats = npt.NDArray[np.float64]
 
 Ring = list[tuple[float, float]]
@@ -30,7 +32,7 @@ def outline(corners: Floats) -> list[Ring]:
     used = start != end
     start, end = start[used], end[used]
     forth, back = start * len(points) + end, end * len(points) + start
-    outer = ~np.isin(forth, back)
+    outer = ~among(forth, back)
     return _chained(start[outer], end[outer], points)
 
 

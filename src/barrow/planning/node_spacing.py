@@ -17,6 +17,7 @@ import numpy as np
 from barrow.mechanisms.edge_histogram import Spacing, spacings
 from barrow.mechanisms.histograms import HistogramNoise
 from barrow.noise.source import SeededSource
+from barrow.numerics.search import median
 from barrow.planning.simulate import stand_in
 from barrow.spaces import Space
 from barrow.spaces.space import Floats
@@ -133,7 +134,7 @@ class _NodeSizes(dict[Spacing, Size]):
         ]
         nodes = math.prod(graph.nodes for graph, _ in chosen)
         edges = sum(nodes // graph.nodes * graph.edges for graph, _ in chosen)
-        shared = [weight * float(np.median(graph.lengths)) for graph, weight in chosen if graph.weights is not None]
+        shared = [weight * median(graph.lengths) for graph, weight in chosen if graph.weights is not None]
         return Size(nodes + self.space.items - inner.items, max(shared, default=0.0), _OF_EDGES * edges * self._unit)
 
     @cached_property
@@ -152,7 +153,7 @@ def _guess(size: Size) -> float:
 def node_gap(mechanism: HistogramNoise) -> float:
     """How long edges are where nodes share items between them."""
     graph = mechanism.along_edges.plan.graph
-    return 0.0 if graph.weights is None else float(np.median(graph.lengths))
+    return 0.0 if graph.weights is None else median(graph.lengths)
 
 
 def noise_cost(mechanism: HistogramNoise) -> float:

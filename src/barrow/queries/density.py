@@ -21,6 +21,7 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact
+from barrow.numerics.search import distinct
 from barrow.queries.quantised import Quantised
 from barrow.queries.query import ClosedForm, Query, check_over, plain
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Space, parse_distance
@@ -151,7 +152,7 @@ def _tensor_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Float
 
     axes = [low[a] + spacing[a] * np.arange(counts[a]) for a in range(points.shape[1])]
     places = np.stack([x.ravel() for x in np.meshgrid(*axes, indexing="ij")], axis=1)
-    used = np.unique(columns)
+    used = distinct(columns)
     if len(used) < len(places):  # in a ball some centres are out of every item's reach
         columns, places = np.searchsorted(used, columns), places[used]
     # Coordinates are rounded relative to the largest of them, and then measured in spacings.
@@ -190,7 +191,7 @@ def _geodesic_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Flo
         )
     closed = _geodesic_bound(tree, vectors, total, angle, width)
     columns = np.where(missing, 0, columns).astype(np.int64)
-    used = np.unique(columns[hats > 0.0])
+    used = distinct(columns[hats > 0.0])
     columns = np.clip(np.searchsorted(used, columns), 0, len(used) - 1)
     # Unit vectors are good to 2^-50, so angles are too; hats divide them by h, shares by the sum.
     error = 2.0**-46 / angle / float(total.min())
@@ -267,7 +268,7 @@ def row_hats(space: Space, width: float, points: Floats) -> tuple[Ids, Floats, F
     alone = (counts == 0)[which]
     places = np.stack([middles[which], np.where(alone, (west + east) / 2.0, (at + 180.0) % 360.0 - 180.0)], axis=1)
     table, mass = np.stack(columns, axis=1), np.stack(weights, axis=1)
-    used = np.unique(table[mass > 0.0])
+    used = distinct(table[mass > 0.0])
     table = np.clip(np.searchsorted(used, table), 0, len(used) - 1)
     # Coordinates are good to 2^-44 of 360 degrees, and are measured in gaps.
     error = 2.0**-40 * (float(counts.max()) + rows)

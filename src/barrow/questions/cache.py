@@ -18,13 +18,19 @@ from barrow.questions.question import asked_of
 from barrow.spaces import Space
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from barrow.planning.terms import Terms
     from barrow.questions.linear import Linear
     from barrow.questions.question import Question
 
 Value = TypeVar("Value")
+
+
+class _Entry(Generic[Value]):
+    """What is kept, or will be: waiting for it loads no library, as a future would."""
+
+    def __init__(self) -> None:
+        self.done, self.made = threading.Event(), list[Value]()
+        self.error: BaseException | None = None
 
 
 class Cache(Generic[Value]):
@@ -36,34 +42,38 @@ class Cache(Generic[Value]):
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, threading.Lock()
-        self._entries: OrderedDict[str, Future[Value]] = OrderedDict()
+        self._entries: OrderedDict[str, _Entry[Value]] = OrderedDict()
 
     def get(self, key: str, make: Callable[[], Value]) -> Value:
         """What is kept under ``key``; made now if nothing is, waited for if somebody is making it."""
-        from concurrent.futures import Future
-
         with self._lock:
-            result = self._entries.get(key)
-            mine = result is None
-            if result is None:
-                result = self._entries[key] = Future()
+            entry = self._entries.get(key)
+            mine = entry is None
+            if entry is None:
+                entry = self._entries[key] = _Entry()
                 while len(self._entries) > self._most:
                     self._entries.popitem(last=False)
             self._entries.move_to_end(key)
         if mine:
             try:
-                result.set_result(make())
+                entry.made.append(make())
             except BaseException as error:
                 with self._lock:
-                    if self._entries.get(key) is result:
+                    if self._entries.get(key) is entry:
                         del self._entries[key]
-                result.set_exception(error)
-        return result.result()
+                entry.error = error
+                raise
+            finally:
+                entry.done.set()
+        entry.done.wait()
+        if entry.error is not None:
+            raise entry.error
+        return entry.made[0]
 
     def ready(self, key: str) -> bool:
         """Whether it is there at once."""
-        result = self._entries.get(key)
-        return result is not None and result.done()
+        entry = self._entries.get(key)
+        return entry is not None and entry.done.is_set()
 
 
 _QUERIES: Cache[Query] = Cache(6)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from barrow.numerics.places import Places
+from barrow.numerics.search import distinct
 from barrow.questions.answer import Rows, value_words
 from barrow.questions.merging import NUMBER, REGIONS
 from barrow.questions.statement import AnswerFacts
@@ -133,7 +134,7 @@ def unit_of(facts: AnswerFacts, rows: Rows, shares: bool) -> str:
 def places_of(rows: Rows, box: tuple[float, float, float, float] | None = None) -> Places:
     """Where rows with coordinates are: cells about the points of a grid, or points."""
     lat, lon = (np.array([row[name] for row in rows], dtype=np.float64) for name in ("lat", "lon"))
-    lines = len(np.unique(np.round(lat, 9)))
+    lines = len(distinct(np.round(lat, 9)))
     if len(lat) > 1 and lines > 0.5 * len(lat):  # no grid: each has a latitude of its own
         return Places.points(lat, lon)
     return Places.around(lat, lon, box=box)

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from barrow.render.figures import Figure, bars, flows_figure, histogram, icicle, map_figure, matrix, network, ring
+from barrow.render import figures
+from barrow.render.figures import Figure, bars, histogram, icicle, matrix, network, ring
 from barrow.render.figures.data import ColumnData, MatrixData
 from barrow.render.figures.network import MOST_NODES
 from barrow.render.figures.readings import Readings
@@ -151,12 +152,12 @@ def _(space: Euclidean, values: Any, *, outline: Any = None, **style: Any) -> Fi
 
 @item_figure.register
 def _(space: Earth, values: Any, *, outline: Any = None, **style: Any) -> Figure:
-    return map_figure(earth_places(space), values, box=space.box, outline=outline, **style)
+    return figures.map_figure(earth_places(space), values, box=space.box, outline=outline, **style)
 
 
 @item_figure.register
 def _(space: Hexagons, values: Any, *, outline: Any = None, **style: Any) -> Figure:
-    return map_figure(hexagon_places(space), values, outline=outline, **style)
+    return figures.map_figure(hexagon_places(space), values, outline=outline, **style)
 
 
 @item_figure.register
@@ -194,7 +195,7 @@ def _(space: Product, values: Any, *, outline: Any = None, **style: Any) -> Figu
         return bars(space.labels, values, **style)
     begin, end = (cell_places(part) for part in space.parts)
     if begin is not None and end is not None and space.items > _FEW**2:
-        return flows_figure(begin, end, values, outline=outline, **style)
+        return figures.flows_figure(begin, end, values, outline=outline, **style)
     return matrix(_brief(space.parts[0]), _brief(space.parts[1]), values, **style)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.questions.statement import Statement
 from barrow.questions.value_tables import Rows, bounds_of, counted_rows, names_of, places_of, unit_of, values_of
-from barrow.render.figures import Figure, bars, map_figure, points
+from barrow.render import figures
+from barrow.render.figures import Figure, bars, points
 from barrow.render.figures.layers import FigureLayer, layered
-from barrow.render.figures.map import known_together
-from barrow.render.figures.readings import Readings
+from barrow.render.figures.readings import Readings, known_together
 from barrow.render.item_figures import item_figure
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
@@ -65,7 +65,7 @@ def values_figure(
         style.update({} if known.regions is None else {"regions": known.regions})
         if on_space:
             return item_figure(cast("Space", where), values, **style)
-        return map_figure(places_of(rows, None if where is None else where.geometry.box), values, **style)
+        return figures.map_figure(places_of(rows, None if where is None else where.geometry.box), values, **style)
 
     def draw(values: Any, **ends: Any) -> Figure:
         if on_space:
@@ -89,10 +89,10 @@ def _redrawn(
     """The pictures of a layer, with what was released outlined where that can be; points keep their intervals."""
     told = replace(layer, about=f"{layer.about} Outlined: what was released.") if outlined else layer
     ends = layer.ends if layer.ends and unit not in (_SHARE, _REPORTS) else [None] * len(layer.frames)
-    figures = []
+    frames = []
     for frame, span in zip(layer.frames, ends, strict=True):
-        figures.append(draw(frame, **outlined, **({} if span is None else {"low": span[0], "high": span[1]})))
-    return told, figures
+        frames.append(draw(frame, **outlined, **({} if span is None else {"low": span[0], "high": span[1]})))
+    return told, frames
 
 
 def _alike(layer: FigureLayer, like: Readings) -> list[Readings]:

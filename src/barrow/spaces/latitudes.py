@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from barrow import heavy
+from barrow.numerics.search import distinct
 from barrow.spaces.lattices import SAFE, Axis, bits_for, grid_weights, lattice, line_axis, rounded_axis, stretch_upper
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.space import Floats, Ids
@@ -110,7 +111,7 @@ def _wrong_way(rows: Floats, up: Axis) -> float:
     north = np.append(nodes[1:] > nodes[:-1], True)[np.minimum(up.places >> up.bits, up.nodes - 1)]
     # Items near a change of direction, one more on either side: which band an item is in may itself be rounded.
     change = np.flatnonzero(np.diff(north))
-    near = np.unique(np.clip(np.add.outer(change, [-1, 0, 1, 2]).ravel(), 0, len(rows) - 1))
+    near = distinct(np.clip(np.add.outer(change, [-1, 0, 1, 2]).ravel(), 0, len(rows) - 1))
     least = float(np.cos(np.radians(np.abs(rows[near]))).min()) if near.size else 1.0
     return max(0.0, 1.0 - 2.0 ** (1 - up.bits) / least)
 

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError
+from barrow.numerics.search import median
 from barrow.spaces.geometry import Floats, Ids
 from barrow.spaces.sphere import unit_vectors
 
@@ -290,7 +291,7 @@ def _near_on_earth(points: Floats) -> tuple[Ids, Ids] | None:
     at = unit_vectors(points)
     tree = heavy.cKDTree(at)
     some = at[:: max(1, len(at) // 500)]
-    gap = float(np.median(np.asarray(tree.query(some, k=min(4, len(at)))[0])[:, -1]))
+    gap = median(np.asarray(tree.query(some, k=min(4, len(at)))[0])[:, -1])
     pairs = tree.query_pairs(2.4 * gap, output_type="ndarray").astype(np.int64)
     tails, heads = pairs[:, 0], pairs[:, 1]
     links = heavy.sparse.coo_array((np.ones(len(tails)), (tails, heads)), shape=(len(at), len(at)))

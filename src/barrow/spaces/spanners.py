@@ -19,6 +19,7 @@ from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, exact, exact_text
+from barrow.numerics.search import distinct
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.space import Floats, Ids, Space, strips
 
@@ -168,7 +169,7 @@ def nearest_distances(space: Space) -> Floats:
 
 def _best_stretch(space: Space, distances: Floats) -> Fraction | None:
     """The stretch with the least simulated error, on a sample of the items where there are many; None for the star."""
-    chosen = np.unique(np.linspace(0, len(distances) - 1, min(len(distances), _SAMPLE)).astype(np.int64))
+    chosen = distinct(np.linspace(0, len(distances) - 1, min(len(distances), _SAMPLE)).astype(np.int64))
     sample = distances[np.ix_(chosen, chosen)]
     if len(chosen) < 3:
         return Fraction(1)

@@ -17,6 +17,7 @@ import numpy as np
 
 from barrow import heavy
 from barrow.errors import ParameterError
+from barrow.numerics.search import distinct, median
 from barrow.spaces import Space, nearness
 from barrow.spaces.geometry import Floats
 from barrow.spaces.neighbours import Net
@@ -75,7 +76,7 @@ def _on_star(net: Net, left: Floats) -> Flow | None:
     """Where every edge ends at one node there is one flow only: what each of the others has too much or too little."""
     for middle, ends, sign in ((net.heads[0], net.tails, 1.0), (net.tails[0], net.heads, -1.0)):
         if len(ends) == net.nodes - 1 and ((net.heads if sign > 0 else net.tails) == middle).all():
-            if np.unique(ends).size < len(ends):
+            if distinct(ends).size < len(ends):
                 return None
             masses = sign * left[ends]
             cost = float(np.abs(masses) @ net.lengths)
@@ -90,7 +91,7 @@ def nearest_flow(net: Net, values: Any, weights: Any, *, tolerance: float = 0.02
     """
     signed = _checked(net.nodes, values)
     signed = signed + (1.0 - signed.sum()) / net.nodes
-    single = weights.nnz == weights.shape[0] and np.unique(weights.indices).size == weights.shape[0]
+    single = weights.nnz == weights.shape[0] and distinct(weights.indices).size == weights.shape[0]
     result = _by_network(net, signed, weights) if exact and single else None
     return result if result is not None else _by_splitting(net, signed, weights, tolerance)
 
@@ -174,11 +175,11 @@ def _by_splitting(net: Net, left: Floats, weights: Any, tolerance: float) -> Flo
     In units of cost the edges' matrix is D/length. What is projected is a flow, so its cost is an upper bound; a
     potential that changes by at most the length along each edge gives a lower one.
     """
-    cost_side = (-net.incidence @ heavy.sparse.diags_array(1.0 / net.lengths)).tocsr()
+    cost_side = (-net.incidence @ heavy.diagonal(1.0 / net.lengths)).tocsr()
     edges = len(net.lengths)
     unit = 1.0
     if weights is not None:
-        unit = 1.0 / float(np.median(net.lengths))
+        unit = 1.0 / median(net.lengths)
         matrix = heavy.sparse.hstack([cost_side, unit * weights.T]).tocsr()
     else:
         matrix = cost_side

@@ -95,7 +95,7 @@ class GraphDecoder:
     def weights(self) -> Any:
         """(items, nodes): how much of an item each node carries."""
         if self.graph.weights is None:
-            return heavy.sparse.eye_array(self.items, self.graph.nodes, format="csr")
+            return heavy.diagonal(np.ones(self.items), self.graph.nodes)
         return self.graph.weights.tocsr()
 
     def decode(self, values: ArrayLike, how: str = "auto") -> Floats:

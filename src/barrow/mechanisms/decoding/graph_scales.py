@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from barrow import heavy
+from barrow.numerics.search import distinct, median
 from barrow.spaces.neighbours import NeighbourGraph
 from barrow.spaces.space import Floats, Ids
 
@@ -88,11 +89,11 @@ def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales
     elif items is None:
         items = graph.nodes
     level = _Level(graph.nodes, graph.tails, graph.heads, graph.lengths)
-    width = float(np.median(graph.lengths))
+    width = median(graph.lengths)
     steps: list[Any] = []
     widths = [width]
     if graph.weights is None:
-        pending: Any = heavy.sparse.eye_array(items, graph.nodes, format="csr")
+        pending: Any = heavy.diagonal(np.ones(items), graph.nodes)
     else:
         pending = _columns(heavy.sparse.csr_array(graph.weights))
         finest = float((graph.nodes / items) ** (1.0 / _dimension(graph)))
@@ -104,7 +105,7 @@ def graph_scales(graph: NeighbourGraph, items: int | None = None) -> GraphScales
         if coarser.nodes > 0.95 * level.nodes:
             break
         level, pending = coarser, pending @ step
-        now = float(np.median(level.lengths)) if len(level.lengths) else np.inf
+        now = median(level.lengths) if len(level.lengths) else np.inf
         if now >= 1.9 * width and level.nodes >= _FEWEST:
             pending = _columns(heavy.sparse.csr_array(pending))
             steps.append(pending)
@@ -132,7 +133,7 @@ def _is_identity(matrix: Any) -> bool:
 def _columns(matrix: Any) -> Any:
     """The matrix with columns of sum 1; columns without entries stay empty."""
     sums = np.asarray(matrix.sum(axis=0)).ravel()
-    return (matrix @ heavy.sparse.diags_array(1.0 / np.where(sums > 0.0, sums, 1.0))).tocsr()
+    return (matrix @ heavy.diagonal(1.0 / np.where(sums > 0.0, sums, 1.0))).tocsr()
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,11 +157,11 @@ class _Level:
         near = 1.0 / self.lengths**2
         ends = np.concatenate([self.tails, self.heads]), np.concatenate([self.heads, self.tails])
         walk = heavy.sparse.csr_array((np.concatenate([near, near]), ends), shape=(self.nodes, self.nodes))
-        walk = heavy.sparse.diags_array(1.0 / np.asarray(walk.sum(axis=1)).ravel()) @ walk
+        walk = heavy.diagonal(1.0 / np.asarray(walk.sum(axis=1)).ravel()) @ walk
         member = heavy.sparse.csr_array(
             (np.ones(self.nodes), (np.arange(self.nodes), piece)), shape=(self.nodes, pieces)
         )
-        step = (0.5 * (heavy.sparse.eye_array(self.nodes) + walk).T @ member).tocsr()
+        step = (0.5 * (heavy.diagonal(np.ones(self.nodes)) + walk).T @ member).tocsr()
         return step, self._joined(piece, off, pieces)
 
     def _pieces(self) -> tuple[NDArray[np.int64], Floats]:
@@ -202,7 +203,7 @@ class _Level:
         count = np.bincount(group, minlength=len(keys))
         mean = np.bincount(group, self.lengths[cross], minlength=len(keys)) / np.maximum(count, 1)
         for end in (u, x):
-            ends = np.unique(group * np.int64(self.nodes) + end)
+            ends = distinct(group * np.int64(self.nodes) + end)
             met = np.bincount(ends // self.nodes, minlength=len(keys))
             single = met == 1
             shift = np.bincount(group, off[end], minlength=len(keys)) / np.maximum(count, 1)

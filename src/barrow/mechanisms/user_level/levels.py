@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from barrow import heavy
 from barrow.errors import ParameterError
+from barrow.numerics.search import median
 from barrow.queries import Query
 from barrow.queries.quantised import Quantised
 from barrow.queries.query import ClosedForm
@@ -166,7 +167,7 @@ def grouped(space: Space) -> Grouped:
     some = groups[:: -(-len(groups) // MOST_MEASURED)]
     radii = [float(space.distance(group, group[len(group) // 2]).max()) for group in some]
     if len(some) < len(groups):
-        radii = [float(np.median(radii))] * len(groups)
+        radii = [median(radii)] * len(groups)
     whole = float(space.distance(np.arange(space.items), int(groups[len(groups) // 2][0])).max())
     # Lengths decide how noise is shared and decoded, never what is private: how far a level's mass is carried.
     least, ends = whole / 64.0, np.cumsum([len(group) for group in groups])

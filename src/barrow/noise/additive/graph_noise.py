@@ -242,7 +242,7 @@ def weighted(words: Words, weights: tuple[int, ...], source: RandomSource) -> In
     # U < sum/total is certain below the threshold and false above it; a word that equals it is open.
     limits = np.array([(s << 64) // total for s in sums], dtype=np.uint64)
     index = np.searchsorted(limits, words, side="right").astype(np.int64)
-    for i in np.flatnonzero(np.isin(words, limits)).tolist():
+    for i in np.flatnonzero(np.searchsorted(limits, words) < index).tolist():
         index[i] = _settled(LazyUniform(int(words[i]), 64, source), sums, total)
     return index
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from barrow.errors import ParameterError
 from barrow.numerics.places import Places
+from barrow.numerics.search import distinct
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.geography import PlaceNames, landmarks
 from barrow.render.figures.map import land_and_frame, scale_bar
@@ -101,7 +102,7 @@ def _names(order: Ids, starts: Places, ends: Places) -> list[str]:
 
 def _called(places: Places, index: Ids) -> dict[int, str]:
     """The name of each place, once."""
-    known = np.unique(index)
+    known = distinct(index)
     return dict(zip(known.tolist(), PlaceNames(places).of(known), strict=True))
 
 

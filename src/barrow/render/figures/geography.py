@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from barrow.numerics.places import Places
+from barrow.numerics.search import median
 from barrow.render.figures.cities import cities, place_names
 from barrow.render.figures.projection import MapProjection
 from barrow.render.figures.svg import AxisScale, element, text_width
@@ -43,7 +44,7 @@ class PlaceNames:
 
 def cell_reach(places: Places) -> float:
     """How many kilometres a city may be away to name a place alone: it is within the cell, or nearly."""
-    return 10.0 if places.corners is None else 0.6 * _KM * float(np.median(np.ptp(places.corners[:, :, 0], axis=1)))
+    return 10.0 if places.corners is None else 0.6 * _KM * median(np.ptp(places.corners[:, :, 0], axis=1))
 
 
 def landmarks(projection: MapProjection) -> str:

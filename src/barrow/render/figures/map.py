@@ -32,6 +32,7 @@ from barrow.render.figures.readings import (
     classes_of,
     coarse_edges,
     finite,
+    known_together,
 )
 from barrow.render.figures.svg import KEY, Floats, element, hatched, legend, mark, number, shades_of
 
@@ -304,15 +305,6 @@ def _marks(places: Places, readings: Readings, named: PlaceNames, projection: Ma
         spot = element("circle", cx=float(x[i]), cy=float(y[i]), r=r, class_="spot")
         results.append(mark(spot, at=(float(x[i]), float(y[i])), label=readings.describe(i, name)))
     return results
-
-
-def known_together(readings: Readings, regions: Regions) -> Readings:
-    """Places of a region are as sure as the region is; those that stand out alone as sure as they are."""
-    low, high = regions.ends(readings.value)
-    alone = ~readings.below if readings.low is not None else np.zeros(len(readings), dtype=bool)
-    if readings.low is not None and readings.high is not None:
-        low, high = np.where(alone, readings.low, low), np.where(alone, readings.high, high)
-    return Readings(readings.value, low, np.maximum(high, low), None, readings.unit)
 
 
 def _region_marks(

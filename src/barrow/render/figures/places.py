@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from barrow.numerics.places import Places
+from barrow.numerics.search import among, median
 from barrow.render.figures.outline import relative_path
 from barrow.render.figures.projection import MapProjection
 from barrow.render.figures.svg import Floats
@@ -43,7 +44,7 @@ def shapes_of(places: Places, classes: Ids, projection: MapProjection, count: in
     # Within a class an edge that is walked both ways lies inside the union.
     size = len(corners)
     forth, back = (owner * size + start) * size + end, (owner * size + end) * size + start
-    outer = ~np.isin(forth, back)
+    outer = ~among(forth, back)
     start, end, owner = start[outer], end[outer], owner[outer]
     high = (corners + 2**31) >> 32
     points = np.column_stack([high, corners - (high << 32)]) / 20.0
@@ -133,4 +134,4 @@ def disc_radius(x: Floats, y: Floats) -> float:
     some = np.linspace(0, len(x) - 1, min(len(x), 31)).astype(np.int64)
     apart = np.hypot(x[some][:, None] - x[None, :], y[some][:, None] - y[None, :])
     apart[np.arange(len(some)), some] = np.inf
-    return float(np.round(np.clip(np.median(apart.min(axis=1)) / 2, 2.5, 8.0), 1))
+    return float(np.round(np.clip(median(apart.min(axis=1)) / 2, 2.5, 8.0), 1))

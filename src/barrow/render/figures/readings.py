@@ -8,7 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,9 @@ from barrow.errors import ParameterError
 from barrow.numerics.exact import PERCENT, at_most, between, near, rounded_to
 from barrow.numerics.places import Numbers, finite
 from barrow.render.figures.svg import Floats, isolated
+
+if TYPE_CHECKING:
+    from barrow.questions.value_tables import Regions
 
 
 class Beside(TypedDict, total=False):
@@ -237,3 +240,12 @@ def class_names(edges: Sequence[float], unit: str) -> list[str]:
     lines = [near(edge, unit) for edge in edges]
     inner = [f"{a} to {b}" for a, b in pairwise(lines)]
     return ["cannot be distinguished from 0", *inner, f"above {lines[-1]}"]
+
+
+def known_together(readings: Readings, regions: Regions) -> Readings:
+    """Places of a region are as sure as the region is; those that stand out alone as sure as they are."""
+    low, high = regions.ends(readings.value)
+    alone = ~readings.below if readings.low is not None else np.zeros(len(readings), dtype=bool)
+    if readings.low is not None and readings.high is not None:
+        low, high = np.where(alone, readings.low, low), np.where(alone, readings.high, high)
+    return Readings(readings.value, low, np.maximum(high, low), None, readings.unit)

@@ -10,9 +10,8 @@ from barrow.questions.answer import number
 from barrow.questions.merging import REGIONS
 from barrow.questions.statement import HistogramFacts
 from barrow.questions.value_tables import Bounds, Rows
+from barrow.render import figures
 from barrow.render.figures import between, near
-from barrow.render.figures.cities import place_names
-from barrow.render.figures.geography import cell_reach
 from barrow.render.report.page import MOST_ROWS, ReportTable
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
@@ -85,8 +84,8 @@ def placed_names(rows: Rows, space: Space | None) -> list[str]:
     inside = [k for k, row in enumerate(rows) if row.get("lat") is not None]
     lat, lon = (np.array([number(rows[k], name) for k in inside]) for name in ("lat", "lon"))
     where = None if space is None else cell_places(base_space(space))
-    reach = 10.0 if where is None else cell_reach(where)
+    reach = 10.0 if where is None else figures.cell_reach(where)
     names = [str(row.get("item", row.get("output", row.get("name", "")))) for row in rows]
-    for k, name in zip(inside, place_names(lat, lon, reach) if inside else [], strict=True):
+    for k, name in zip(inside, figures.place_names(lat, lon, reach) if inside else [], strict=True):
         names[k] = name
     return names
