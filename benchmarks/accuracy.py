@@ -24,7 +24,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import FrequencyEstimator, item_wise
 from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import decode, edge_values
-from barrow.mechanisms.histograms import tree_histogram
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.itemwise import least_distance
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
@@ -50,18 +50,19 @@ _BASELINES = 4
 
 def ours(space: Space, alpha: float, users: int, model: str) -> Draw:
     """Noise along the tree, with the default decoder."""
-    plan = tree_histogram(space, Fraction(alpha), DELTA, users=users, model=model)
-    tree = plan.tree
+    plan = histogram_noise(space, "tree", Fraction(alpha), DELTA, users=users, model=model)
+    tree, variance = edge_tree(space), plan.on_outputs.deviation**2 / plan.reports
+    law = "gaussian" if plan.noise.p is None or plan.reports >= 30 else "laplace"
 
     def draw(held: Integers, source: SeededSource) -> dict[str, Floats]:
         exact = edge_values(tree, held / held.sum())
         zeros = np.zeros(tree.edges)
         if plan.reports >= 30:  # the mean of many reports is drawn as a Gaussian
-            values = exact + rounded_gaussian(zeros, Fraction(plan.variance**0.5), source=source).values
+            values = exact + rounded_gaussian(zeros, Fraction(variance**0.5), source=source).values
         else:
             samples = [plan.noise.draw(Center.of(zeros), source).values for _ in range(plan.reports)]
             values = exact + np.mean(samples, axis=0)
-        return {"default": decode(tree, values, variances=plan.variance, distribution=plan.distribution)}
+        return {"default": decode(tree, values, variances=variance, distribution=law)}
 
     return draw
 

@@ -16,9 +16,9 @@ from collections.abc import Callable
 import numpy as np
 
 from barrow.accounting.theorem import theorem_alpha0_lower
-from barrow.mechanisms import FrequencyEstimator, TreeHistogram, item_wise
+from barrow.mechanisms import FrequencyEstimator, HistogramNoise, item_wise
 from barrow.mechanisms.decoding.tree import decode, edge_values
-from barrow.mechanisms.histograms import tree_histogram
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
 from barrow.randomisers import gkrr
@@ -48,11 +48,16 @@ def populations(generator: np.random.Generator) -> dict[str, Draw]:
     }
 
 
-def noise(plan: TreeHistogram, source: SeededSource) -> Floats:
+def variance(plan: HistogramNoise) -> float:
+    """The variance of each edge value that is decoded."""
+    return plan.on_outputs.deviation**2 / plan.reports
+
+
+def noise(plan: HistogramNoise, source: SeededSource) -> Floats:
     """The noise of the values that are decoded; means of 1e4 reports are drawn as Gaussian."""
-    zeros = np.zeros(plan.tree.edges)
+    zeros = np.zeros(plan.query.dimension)
     if plan.reports > 1:
-        return rounded_gaussian(zeros, math.sqrt(plan.variance), source=source).values
+        return rounded_gaussian(zeros, math.sqrt(variance(plan)), source=source).values
     return np.asarray(plan.noise.draw(Center.of(zeros), source).values)
 
 
@@ -66,7 +71,8 @@ def paper(repeats: int) -> list[dict[str, object]]:
         tree = edge_tree(space)
         for alpha in (5, 25, 100):
             for model, law in (("central", "laplace"), ("local", "laplace"), ("local", "gaussian")):
-                plan = tree_histogram(space, alpha, "1e-9", users=10_000, model=model, noise=law)
+                plan = histogram_noise(space, "tree", alpha, "1e-9", users=10_000, model=model, noise=law)
+                left = "laplace" if model == "central" else "gaussian"
                 for name in ("Dirichlet(1)", "Dirichlet(0.1)"):
                     draw = populations(generator)[name]
                     result: dict[str, list[float]] = {how: [] for how in ("raw", *HOW)}
@@ -77,9 +83,7 @@ def paper(repeats: int) -> list[dict[str, object]]:
                         values = exact + noise(plan, source)
                         result["raw"].append(float(np.abs(values - exact).sum()))
                         for how in HOW:
-                            built = decode(
-                                tree, values, how=DECODERS[how], variances=plan.variance, distribution=plan.distribution
-                            )
+                            built = decode(tree, values, how=DECODERS[how], variances=variance(plan), distribution=left)
                             result[how].append(float(np.abs(edge_values(tree, built) - exact).sum()))
                     means = {how: float(np.mean(x)) for how, x in result.items()}
                     shown = " ".join(f"{means[how]:.6f}" for how in HOW)
@@ -166,7 +170,7 @@ def speed() -> dict[str, float]:
     result = {}
     space = Clustered.grid(1000, 1000, r=0.05)
     start = time.perf_counter()
-    tree_histogram(space, 25, users=10_000)
+    histogram_noise(space, "tree", 25, users=10_000)
     result["plan_1e6_seconds"] = time.perf_counter() - start
     tree = edge_tree(space)
     exact = edge_values(tree, generator.dirichlet(np.full(tree.items, 0.1)))

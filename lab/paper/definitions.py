@@ -11,7 +11,7 @@ import numpy as np
 from barrow.accounting import price
 from barrow.audit.additive import audit_additive
 from barrow.mechanisms import item_wise, reduced
-from barrow.mechanisms.histograms import tree_histogram
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.user_level.noise import user_level_noise
 from barrow.mechanisms.user_level.subsets import SubsetSelection
 from barrow.promises import DiscreteEmd, Emd, Policy, UserLevel, emd_rate_from, to_emd, to_user_level
@@ -169,15 +169,15 @@ def _emd_local(effort: Effort) -> Measured:
     "def:emd-dp-central",
     "Definition 3.2",
     "Bounded central EMD-DP: one of n users of m items each changes. The unbounded central model cannot be defined so.",
-    ("barrow.promises.Emd", "barrow.mechanisms.tree_histogram"),
+    ("barrow.promises.Emd", "barrow.mechanisms.histogram_noise"),
     erratum="It can: for the mean over users (each weighs 1/n, whatever it holds) one user moves the answer by at most "
     "ell w/n, so central EMD-DP without a bound on sizes is defined, and barrow's additive releases have it.",
     links=("proofs/central-unbounded.md", "definitions.md"),
 )
 def _emd_central(effort: Effort) -> Measured:
-    plan = tree_histogram(Clustered.grid(2, 2, r=0.25), 2, users=3)
+    plan = histogram_noise(Clustered.grid(2, 2, r=0.25), "tree", 2, users=3)
     users, others = small_users(4, (1, 2)), [[(0,), (1, 2, 3)]]
-    built = audit_additive("tree", "central", plan.noise, plan.query, users, others=others, alpha=2)
+    built = audit_additive("tree", "central", plan.on_outputs, plan.query, users, others=others, alpha=2)
     result = said_of(built, "Noise on the edges of a tree at alpha = 2, users of 1 and 2 items among three")
     return Measured(result.text, CORRECTED if result.verdict == HOLDS else UNSAFE, result.numbers)
 

@@ -157,7 +157,7 @@ def _pure(effort: Effort) -> Measured:
     "open:k-dependence",
     "Section 6, open questions",
     "Can the super-linear dependence on k of frequency estimation be reduced?",
-    ("barrow.mechanisms.tree_histogram", "barrow.mechanisms.edge_histogram"),
+    ("barrow.mechanisms.histogram_noise", "barrow.mechanisms.edge_histogram"),
     erratum="Yes with central trust, on every space: noise along the edges of a tree or graph grows at most as the "
     "number of edges, pure and for people of any number of items. For GKRR it depends on how items are clustered.",
     links=("proofs/tree-histograms.md", "proofs/edge-noise.md", "proofs/floors.md"),
@@ -183,7 +183,7 @@ def _dependence(effort: Effort) -> Measured:
     "open:alpha-below",
     "Sections 1 and 6, open questions",
     "Can EMD-DP improve on user-level DP where eps <= alpha <= eps^2 k?",
-    ("barrow.mechanisms.tree_histogram", "barrow.planning.user_level.user_level_histograms"),
+    ("barrow.mechanisms.histogram_noise", "barrow.planning.user_level.user_level_histograms"),
     erratum="Yes, with noise along a tree, pure: from an alpha slightly above eps on.",
     links=("planning.md", "proofs/tree-histograms.md"),
 )

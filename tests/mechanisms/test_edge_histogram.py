@@ -17,7 +17,7 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.edge_histogram import certified, edge_histogram, reach_upper, spacings
-from barrow.mechanisms.histograms import tree_histogram
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise import Center, rounded_edges
 from barrow.noise.source import SeededSource
 from barrow.promises import KNormNoise, Model
@@ -163,7 +163,7 @@ def test_trees_give_the_tree_histogram():
     space = Clustered.grid(3, 3, r=0.25)
     alpha, users = 25, 100
     plan, tree = edge_histogram(space, alpha, users=users), edge_tree(space)
-    old = tree_histogram(space, alpha, users=users)
+    old = histogram_noise(space, "tree", alpha, users=users)
     below = np.zeros((tree.edges, plan.graph.nodes))
     for e in range(tree.edges):
         below[e, tree.starts[e] : tree.ends[e]] = 1.0

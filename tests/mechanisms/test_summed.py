@@ -18,7 +18,7 @@ from barrow.audit.pairs import small_users
 from barrow.audit.summed import SETTINGS, chance, on_grid
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts, summed
-from barrow.mechanisms.histograms import histogram_noise, tree_histogram
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.summed import FALSE_REPORT, rate_for, sum_form, summed_noise
 from barrow.noise.counts.shares import noise_shares
 from barrow.noise.source import SeededSource
@@ -190,7 +190,10 @@ def test_the_variance_that_is_planned_is_that_of_what_is_added(parties, factor):
     """Noise of all aggregators and the largest rounding, over a curator's: m/(m-b) (1 + a) + a^2 n/8."""
     who = Aggregation(*parties)
     query, n = tree_edges(Clustered.grid(5, 4, r=0.02)), 10_000
-    noise, central = summed_noise(query, 25, users=n, parties=who), tree_histogram(query.space, 25, users=n).noise
+    noise, central = (
+        summed_noise(query, 25, users=n, parties=who),
+        histogram_noise(query.space, "tree", 25, users=n).noise,
+    )
     a = float(noise.rate)
     assert noise.variance / (2 * float(central.scale) ** 2) == pytest.approx(factor * (1 + a) + a * a * n / 8, rel=1e-9)
     assert noise.deviation**2 / noise.copies == pytest.approx(noise.variance, rel=1e-5)

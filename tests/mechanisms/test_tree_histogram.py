@@ -11,7 +11,7 @@ import pytest
 from barrow.errors import ParameterError
 from barrow.mechanisms import UserCounts
 from barrow.mechanisms.decoding.tree import decode, edge_values, empirical_bayes_histogram
-from barrow.mechanisms.histograms import histogram_noise, tree_histogram
+from barrow.mechanisms.histograms import histogram_noise, mean_size
 from barrow.mechanisms.tree_shares import tree_sides
 from barrow.noise.source import SeededSource
 from barrow.promises import GaussianNoise, KNormNoise, Model
@@ -41,20 +41,20 @@ def test_a_release_is_close_to_the_truth_and_as_far_as_predicted(name):
     space, generator = SPACES[name], np.random.default_rng(1)
     users = people(space, generator, 100)
     truth, counts = mean_histogram(space, users), UserCounts.of_users(space, users)
-    plan = tree_histogram(space, 25, users=100)
+    plan = histogram_noise(space, "tree", 25, users=100)
     source = SeededSource(1)
     answers = [plan.noise.draw(counts.center(plan.query), source) for _ in range(60)]
     values = edge_values(space, truth)
     raw = [np.abs(answer.values - values).sum() for answer in answers]
     nearest, best = (histogram_noise(space, "tree", 25, users=100, how=how) for how in ("nearest", "auto"))
     # 60 x edges independent Laplace sizes: 5 standard errors are 5/sqrt(60 edges).
-    slack = 5.0 / math.sqrt(60 * plan.tree.edges)
-    assert np.mean(raw) == pytest.approx(plan.undecoded_error, rel=slack)
-    assert not 1 - slack < np.mean(raw) / (1.25 * plan.undecoded_error) < 1 + slack
+    slack = 5.0 / math.sqrt(60 * edge_tree(space).edges)
+    assert np.mean(raw) == pytest.approx(plan.undecoded, rel=slack)
+    assert not 1 - slack < np.mean(raw) / (1.25 * plan.undecoded) < 1 + slack
     for answer, noise in zip(answers, raw, strict=True):
         assert emd(space, nearest.decode(answer.values), truth) <= 2.0 * noise + 1e-9
         assert not answer.private
-    assert np.mean([emd(space, best.decode(answer.values), truth) for answer in answers]) < plan.undecoded_error
+    assert np.mean([emd(space, best.decode(answer.values), truth) for answer in answers]) < plan.undecoded
 
 
 @pytest.mark.parametrize("users", [1, 10, 1000])
@@ -63,7 +63,7 @@ def test_a_release_is_close_to_the_truth_and_as_far_as_predicted(name):
 def test_the_undecoded_error_agrees_with_simulation(model, noise, alpha, users):
     """Over a grid within 10 %: real draws of the noise in the central model and of a few local users."""
     space = SPACES["clusters"]
-    plan = tree_histogram(space, alpha, "1e-9", users=users, model=model, noise=noise)
+    plan = histogram_noise(space, "tree", alpha, "1e-9", users=users, model=model, noise=noise)
     source, results = SeededSource(2), []
     for _ in range(15 if model == "central" else 3):
         if model == "central":
@@ -74,42 +74,41 @@ def test_the_undecoded_error_agrees_with_simulation(model, noise, alpha, users):
             center = UserCounts.of_users(space, [[0]]).center(plan.query)
             sample = np.mean([plan.noise.draw(center, source).values for _ in range(n)], axis=0)
         results.append(np.abs(sample - edge_values(space, np.eye(space.items)[0])).sum() * math.sqrt(n / plan.reports))
-    assert np.mean(results) == pytest.approx(plan.undecoded_error, rel=0.2 if model == "local" else 0.1)
+    assert np.mean(results) == pytest.approx(plan.undecoded, rel=0.2 if model == "local" else 0.1)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 40])
 def test_the_mean_size_of_averaged_laplace_noise(n):
-    plan = tree_histogram(SPACES["star"], 25, users=n, model="local", noise="laplace")
+    plan = histogram_noise(SPACES["star"], "tree", 25, users=n, model="local", noise="laplace")
     sample = np.random.default_rng(3).laplace(scale=1 / 25, size=(200_000, n)).mean(axis=1)
-    assert np.abs(sample).mean() == pytest.approx(plan.mean_size, rel=0.02)
-    big = [tree_histogram(SPACES["star"], 25, users=u, model="local", noise="laplace").mean_size for u in (1000, 1001)]
+    assert np.abs(sample).mean() == pytest.approx(mean_size(plan.on_outputs, plan.reports), rel=0.02)
+    big = [mean_size(plan.on_outputs, users) for users in (1000, 1001)]
     assert big[1] == pytest.approx(big[0] * math.sqrt(1000 / 1001), rel=1e-6)
 
 
 def test_events_and_scales():
     space = SPACES["clusters"]
-    central = tree_histogram(space, 25, users=10_000)
+    central = histogram_noise(space, "tree", 25, users=10_000)
     assert isinstance(central.event, KNormNoise)
     assert central.event.model is Model.CENTRAL
     assert float(central.noise.scale) == pytest.approx(1 / (25 * 10_000), rel=1e-9)
     assert float(central.noise.scale) >= 1 / (25 * 10_000)
-    local = tree_histogram(space, 25, "1e-9", users=10_000, model="local", noise="gaussian")
+    local = histogram_noise(space, "tree", 25, "1e-9", users=10_000, model="local", noise="gaussian")
     assert isinstance(local.event, GaussianNoise)
     assert float(local.noise.scale) == pytest.approx(math.sqrt(0.5) / float(local.event.mu), rel=1e-6)
     # Pure noise is smaller here, so it is what "auto" takes.
-    assert tree_histogram(space, 25, "1e-9", users=10_000, model="local").noise.name == "Laplace"
+    assert histogram_noise(space, "tree", 25, "1e-9", users=10_000, model="local").noise.name == "Laplace"
 
 
 def test_local_reports_are_averaged_and_decoded():
     space, generator = SPACES["clusters"], np.random.default_rng(4)
     users = people(space, generator, 300)
-    plan = tree_histogram(space, 100, users=300, model="local")
+    plan = histogram_noise(space, "tree", 100, users=300, model="local")
     source = SeededSource(5)
     centers = [UserCounts.of_users(space, [ids]).center(plan.query) for ids in users]
     means = np.mean([plan.noise.draw(center, source).values for center in centers], axis=0)
-    built = histogram_noise(space, "tree", 100, users=300, model="local")
-    assert emd(space, built.decode(means), mean_histogram(space, users)) < plan.undecoded_error
-    assert plan.variance == pytest.approx(2 * (1 / 100) ** 2 / 300, rel=1e-3)
+    assert emd(space, plan.decode(means), mean_histogram(space, users)) < plan.undecoded
+    assert plan.on_outputs.deviation**2 / plan.reports == pytest.approx(2 * (1 / 100) ** 2 / 300, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", SPACES)
@@ -201,12 +200,12 @@ def test_posterior_means_are_those_of_the_law_that_made_the_values(law):
 def test_bad_input_is_refused_kindly():
     space = SPACES["star"]
     for wrong, words in [
-        (lambda: tree_histogram(space, 25, users=0), "users is 0"),
-        (lambda: tree_histogram(space, 0, users=3), "alpha"),
-        (lambda: tree_histogram(space, 25, users=3, model="shuffle"), "model is 'shuffle'"),
-        (lambda: tree_histogram(space, 25, users=3, noise="l2"), "noise is 'l2'"),
-        (lambda: tree_histogram(space, 25, users=3, noise="gaussian"), "delta is 0"),
-        (lambda: tree_histogram(Circle.hours(), 25, users=3), "not those of a tree"),
+        (lambda: histogram_noise(space, "tree", 25, users=0), "users is 0"),
+        (lambda: histogram_noise(space, "tree", 0, users=3), "alpha"),
+        (lambda: histogram_noise(space, "tree", 25, users=3, model="shuffle"), "model is 'shuffle'"),
+        (lambda: histogram_noise(space, "tree", 25, users=3, noise="l2"), "noise is 'l2'"),
+        (lambda: histogram_noise(space, "tree", 25, users=3, noise="gaussian"), "delta is 0"),
+        (lambda: histogram_noise(Circle.hours(), "tree", 25, users=3), "not those of a tree"),
         (
             lambda: empirical_bayes_histogram(space, np.zeros(12), variances=1, distribution="cauchy"),
             "distribution is 'cauchy'",

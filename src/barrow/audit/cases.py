@@ -20,7 +20,7 @@ from barrow.audit.summed import audit_sums
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
 from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
-from barrow.mechanisms.histograms import histogram_noise, tree_histogram
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.strategies import strategies_for
 from barrow.mechanisms.user_level.ball import BallNoise
 from barrow.mechanisms.user_level.histograms import user_level_histogram
@@ -86,9 +86,10 @@ def _trees() -> list[Finding]:
     users = small_users(4, (1, 2, 3, 4))
     results = []
     for model in ("local", "central"):
-        plan = tree_histogram(_clusters(), 2, users=3, model=model)
+        plan = histogram_noise(_clusters(), "tree", 2, users=3, model=model)
         others: Others = [[]] if model == "local" else _TWO_OTHERS[:1]
-        results.append(audit_additive("tree histogram", model, plan.noise, plan.query, users, others=others, alpha=2))
+        noise, query = plan.on_outputs, plan.query
+        results.append(audit_additive("tree histogram", model, noise, query, users, others=others, alpha=2))
     return results
 
 

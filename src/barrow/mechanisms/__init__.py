@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from barrow.mechanisms.frequency import FrequencyEstimator
     from barrow.mechanisms.frequency_error import EstimateError
     from barrow.mechanisms.histogram_regions import ReleasedShares
-    from barrow.mechanisms.histograms import HistogramNoise, TreeHistogram, tree_histogram
+    from barrow.mechanisms.histograms import HistogramNoise, histogram_noise
     from barrow.mechanisms.item_intervals import intervals_of
     from barrow.mechanisms.itemwise import ItemWise, item_wise, pooled_items
     from barrow.mechanisms.linear import linear_candidates, linear_noise
@@ -32,7 +32,7 @@ else:
             ".frequency": "FrequencyEstimator",
             ".frequency_error": "EstimateError",
             ".histogram_regions": "ReleasedShares",
-            ".histograms": "HistogramNoise TreeHistogram tree_histogram",
+            ".histograms": "HistogramNoise histogram_noise",
             ".item_intervals": "intervals_of",
             ".itemwise": "ItemWise item_wise pooled_items",
             ".linear": "linear_candidates linear_noise",

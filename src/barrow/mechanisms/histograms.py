@@ -34,11 +34,11 @@ from barrow.mechanisms.sampled_sums import sampled_edge_noise
 from barrow.mechanisms.summed import SummedNoise, summed_noise
 from barrow.noise import Center, rounded_gaussian
 from barrow.noise.source import SeededSource
-from barrow.numerics import Exact, float_up
+from barrow.numerics import Exact, checked_people, float_up
 from barrow.promises import Aggregation, Event, Model
 from barrow.promises.definitions import probability
 from barrow.queries import Query, histogram, tree_edges
-from barrow.spaces import EdgeTree, Space, edge_tree
+from barrow.spaces import Space, edge_tree
 from barrow.spaces.space import Floats
 
 if TYPE_CHECKING:
@@ -280,32 +280,42 @@ class TreeKind(HistogramKind):
     user_level_words = "noise on every edge of the tree, as EMD-DP at alpha = epsilon"
 
     def build(self, target: NoiseTarget) -> HistogramNoise:
-        """Decoded along the tree; what aggregators add up is decoded as the mean of a few reports with its noise."""
+        """Noise for a target."""
+        query, reports = tree_edges(target.space), target.reports
+        noise: AdditiveNoise
         if target.summed:
-            query = tree_edges(target.space)
-            sums = target.sums(query)
-            built = TreeHistogram(query, sums, sums.copies, Model.LOCAL)
+            noise = sums = target.sums(query)
+            reports = sums.copies
         else:
-            built = tree_histogram(
-                target.space,
-                target.alpha,
-                target.delta,
-                users=target.users,
-                noise=target.noise,
-                model=target.model,
-                mu_for=target.mu_for,
-            )
-        tree, how, variance, distribution = built.tree, target.how, built.variance, built.distribution
+            noise = self._least(query, target)
+        tree, how, variance = edge_tree(target.space), target.how, noise.deviation**2 / reports
+        distribution = "gaussian" if noise.p is None or reports >= MANY else "laplace"
+        undecoded = tree.edges * mean_size(noise, reports)
         return HistogramNoise(
             self,
-            built.query,
-            built.noise,
+            query,
+            noise,
             1.0 / tree.lengths,
             lambda values: decode(tree, values, how=how, variances=variance, distribution=distribution),
-            built.undecoded_error,
-            min(built.nearest_error_upper, 1.0),
-            built.reports,
+            undecoded,
+            min(2.0 * undecoded, 1.0),  # of how="nearest", whatever the data
+            reports,
         )
+
+    @staticmethod
+    def _least(query: Query, target: NoiseTarget) -> AdditiveNoise:
+        """The noise of least expected size, of those that are asked for."""
+        one_of(target.noise, "noise", ("auto", "laplace", "gaussian"))
+        place, people = checked_model(target.model, target.users)[0], checked_people(target.users)
+        wanted = ["laplace", "gaussian"] if probability(target.delta) > 0 else ["laplace"]
+        users = None if place is Model.LOCAL else people
+        built = [
+            linear_candidates(
+                query, target.alpha, target.delta, noise=law, model=place, users=users, mu_for=target.mu_for
+            )[0]
+            for law in (wanted if target.noise == "auto" else [target.noise])
+        ]
+        return min(built, key=lambda noise: mean_size(noise, target.reports))
 
 
 class MultiscaleKind(HistogramKind):
@@ -403,6 +413,11 @@ def histogram_noise(
         how: The decoder: ``"auto"``, the most accurate one on average, or ``"nearest"``, which has a proven bound.
         spacing: For ``"edges"``: the widest gap between nodes, see :meth:`barrow.spaces.Space.graph`.
         mu_for: From B/ell to the mu of Gaussian noise, see :func:`barrow.mechanisms.linear_noise`.
+
+    >>> from barrow.spaces import Clustered
+    >>> built = histogram_noise(Clustered.grid(10, 10, r=0.05), "tree", 25, users=10_000)
+    >>> built.noise.name, round(built.undecoded, 6), round(built.upper, 6)
+    ('Laplace', 0.00044, 0.00088)
     """
     one_of(how, "decode", HOW)
     one_of(kind, "kind", list(HISTOGRAMS))
@@ -432,106 +447,11 @@ def _law(noise: AdditiveNoise, reports: int) -> CellNoise:
     return CellNoise(spread, reports) if noise.p == "1" and reports < MANY else CellNoise(spread)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TreeHistogram:
-    """A histogram along a tree, ready to release; everything in it is public. Made by :func:`tree_histogram`.
-
-    Attributes:
-        query: The edge values as a query.
-        noise: The noise on each: of the mean over all users (central), or of one user's report (local).
-        users: n, public.
-        model: ``central`` or ``local``.
-
-    >>> from barrow.spaces import Clustered
-    >>> plan = tree_histogram(Clustered.grid(10, 10, r=0.05), 25, users=10_000)
-    >>> plan.noise.name, round(plan.undecoded_error, 6), round(plan.nearest_error_upper, 6)
-    ('Laplace', 0.00044, 0.00088)
-    """
-
-    query: Query
-    noise: AdditiveNoise
-    users: int
-    model: Model
-
-    def __repr__(self) -> str:
-        return f"TreeHistogram({self.tree}, {self.noise.name} noise, {self.model.value})"
-
-    @cached_property
-    def tree(self) -> EdgeTree:
-        """Its edges."""
-        return edge_tree(self.query.space)
-
-    @property
-    def event(self) -> Event:
-        """What releasing it causes; in the local model, each user's report."""
-        return self.noise.event
-
-    @property
-    def reports(self) -> int:
-        """How many noisy values are averaged for each output: n in the local model, else 1."""
-        return self.users if self.model is Model.LOCAL else 1
-
-    @property
-    def distribution(self) -> str:
-        """That of the noise that is left: means of 30 or more reports are taken as Gaussian."""
-        return "gaussian" if self.noise.p is None or self.reports >= 30 else "laplace"
-
-    @property
-    def variance(self) -> float:
-        """The variance of each edge value that is decoded."""
-        return self.noise.deviation**2 / self.reports
-
-    @property
-    def mean_size(self) -> float:
-        """E |noise| of each edge value that is decoded (rounding to the grid, a millionth of it, aside)."""
-        scale, n = float_up(self.noise.scale), self.reports
-        if self.noise.p is None:
-            return scale * math.sqrt(2.0 / math.pi / n)
-        if n > 1000:
-            return 2.0 * scale / math.sqrt(math.pi * n) * (1.0 - 1.0 / (8.0 * n))
-        return 2.0 * scale * float(math.comb(2 * n, n) / 4**n)
-
-    @property
-    def undecoded_error(self) -> float:
-        """The expected 1-norm of the noise on all edge values: the expected EMD error before decoding."""
-        return self.tree.edges * self.mean_size
-
-    @property
-    def nearest_error_upper(self) -> float:
-        """The expected EMD error of ``how="nearest"`` is at most this, whatever the data: twice the undecoded one."""
-        return 2.0 * self.undecoded_error
-
-
-def tree_histogram(
-    space: Space,
-    alpha: Exact,
-    delta: Exact = 0,
-    *,
-    users: int,
-    model: str = Model.CENTRAL,
-    noise: str = "auto",
-    grid: Exact | None = None,
-    mu_for: MuFor | None = None,
-) -> TreeHistogram:
-    """The histogram of a tree, clustered, discrete or line space under (alpha, delta)-EMD-DP, unbounded.
-
-    The arguments are those of :func:`barrow.mechanisms.linear_noise`; in the local model ``users`` is how many reports
-    are expected. ``noise="auto"`` takes the one with the smaller expected error.
-
-    >>> from barrow.spaces import Line
-    >>> tree_histogram(Line(0, 4, step=1), 25, users=1000).noise.name
-    'Laplace'
-    """
-    one_of(noise, "noise", ("auto", "laplace", "gaussian"))
-    place, _ = checked_model(model, users)
-    _, n = checked_model(Model.CENTRAL, users)
-    query = tree_edges(space)
-    wanted = [noise] if noise != "auto" else ["laplace", "gaussian"] if probability(delta) > 0 else ["laplace"]
-    plans = []
-    for each in wanted:
-        reported = None if place is Model.LOCAL else n
-        built = linear_candidates(
-            query, alpha, delta, noise=each, model=model, users=reported, grid=grid, mu_for=mu_for
-        )
-        plans.append(TreeHistogram(query, built[0], n, place))
-    return min(plans, key=lambda plan: plan.mean_size)
+def mean_size(noise: AdditiveNoise, reports: int) -> float:
+    """E |noise| of a mean of reports (rounding to the grid, a millionth of it, aside), Laplace or Gaussian."""
+    scale = float_up(noise.scale)
+    if noise.p is None:
+        return scale * math.sqrt(2.0 / math.pi / reports)
+    if reports > 1000:
+        return 2.0 * scale / math.sqrt(math.pi * reports) * (1.0 - 1.0 / (8.0 * reports))
+    return 2.0 * scale * float(math.comb(2 * reports, reports) / 4**reports)
