@@ -477,6 +477,27 @@ def test_a_server_that_goes_away_is_told(server):
     thread.join()
 
 
+def test_sums_sort_and_keep_people_and_never_all_records(server, monkeypatch):
+    """Of a part of WITH the planner knows no numbers; it sorted or hashed the records, which took twice the time."""
+    name = fill(server, {"uid": "int", "item": "text"}, [(i % 200, "ab"[i % 2]) for i in range(20_000)])
+    run(server, f"ANALYZE {name}")
+    plans, pieces = [], PostgresReader.pieces
+
+    def explained(self, sql, size):
+        text, arrays = self._with_tables(sql)
+        plans.extend(self.connection.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", arrays).fetchone()[0])
+        return pieces(self, sql, size)
+
+    def steps(node):
+        return [node, *(step for part in node.get("Plans", ()) for step in steps(part))]
+
+    monkeypatch.setattr(PostgresReader, "pieces", explained)
+    assert PostgresEngine().sums(address(server, f"table={name}"), UID, AB).users == 200
+    held = [x["Actual Rows"] for x in steps(plans[0]["Plan"]) if x["Node Type"] in ("Hash", "Sort", "Materialize")]
+    assert held
+    assert max(held) <= 200
+
+
 def test_one_snapshot(server, monkeypatch):
     """Records that others add while they are read do not appear in some statements and not in others."""
     name = fill(server, {"uid": "text", "item": "text"}, [("x", "a")])

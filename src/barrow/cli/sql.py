@@ -23,6 +23,7 @@ _NEXT = "Next: run it, write its rows to a file, and barrow release --counts FIL
 @asking_options
 @click.option("--dialect", required=True, metavar="NAME", help=f"One of {', '.join(FOREIGN)}.")
 @click.option("--table", help="The table of records where the SELECT will run; the study's own by default.")
+@click.option("--public", metavar="SCHEMA", help="Where large public tables are made; beside the records by default.")
 @click.option(
     "--self-test", "tested", is_flag=True, help="Write a SELECT over made-up rows, with the rows that it must give."
 )
@@ -35,6 +36,7 @@ def sql(
     file: str | None,
     dialect: str,
     table: str | None,
+    public: str | None,
     tested: bool,
     out: str | None,
     period: str | None,
@@ -69,25 +71,37 @@ def sql(
         series = [
             work.Series(study, one, abouts) for one in asked for abouts in study.abouts(one, period, pool, weights)
         ]
-        statement = _statement(series, dialect, table)
+        statement = _statement(series, dialect, table, public)
         text = statement.text
         told |= {"sql": text, "digest": statement.digest, "mark": statement.mark}
+        told |= {"tables": list(statement.tables)}
         told |= {
             "columns": list(statement.columns),
             "groups": list(statement.groups),
             "periods": list(statement.periods),
         }
+    if out is None and statement.tables:
+        raise ParameterError(
+            "The SELECT joins a public table of more than 5,000 rows, which a script of its own makes.",
+            allowed="a file for the SELECT; the script is written beside it",
+            fix="--out visits.sql",
+        )
     if out is None:
         echo_json(told) if output.as_json else echo_raw(text.rstrip("\n"))
         return
-    write_new(Path(out), [text.encode()], f"--out {Path(out).stem}-2.sql")
+    script, other = Path(out).with_name(f"{Path(out).stem}-tables.sql"), f"--out {Path(out).stem}-2.sql"
+    write_new(Path(out), [text.encode()], other)
     note = "" if known.tried else f" It was never run on {dialect} itself: try --self-test there first."
+    if statement.tables:
+        write_new(script, (piece.encode() for piece in statement.script()), other)
+        told |= {"script": str(script)}
+        note = f" Run {script} first, once: it makes the public table that the SELECT joins.{note}"
     output.tell(told | {"file": out}, out, f"Wrote {out}.{note}", _NEXT)
 
 
-def _statement(series: list[work.Series], dialect: str, table: str | None) -> SqlStatement:
+def _statement(series: list[work.Series], dialect: str, table: str | None, public: str | None) -> SqlStatement:
     """The one SELECT of all that is meant."""
-    texts = {_one(each, dialect, table) for each in series}
+    texts = {_one(each, dialect, table, public) for each in series}
     if len(texts) > 1:
         raise ParameterError(
             "The questions need different SELECTs.",
@@ -97,7 +111,7 @@ def _statement(series: list[work.Series], dialect: str, table: str | None) -> Sq
     return texts.pop()
 
 
-def _one(series: work.Series, dialect: str, table: str | None) -> SqlStatement:
+def _one(series: work.Series, dialect: str, table: str | None, public: str | None) -> SqlStatement:
     """The SELECT of one question by one grouping, about all its periods."""
     study, reader = series.study.within(series.abouts[0].grouping), series.reader
     data = study.data
@@ -110,7 +124,7 @@ def _one(series: work.Series, dialect: str, table: str | None) -> SqlStatement:
     space = study.space_of(series.question).records_space
     return written(
         space, reader.columns, dialect=dialect, table=_table(data, table), unknown=data.unknown,
-        breakdown=reader.breakdown,
+        breakdown=reader.breakdown, public=public,
     )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from barrow.engines.breakdown import WHOLE, Breakdown, Cell
 from barrow.engines.counts import CheckReport, Counts, Integers, Sampled, known_items, refuse_states
 from barrow.engines.source import Source
 from barrow.engines.sql.foreign import FOREIGN, MARK, NUMBERS, written
+from barrow.engines.sql.public_tables import INCOMPLETE
 from barrow.engines.sql.select_plan import masses_of
 from barrow.engines.sums import ItemSums, sums_of_cells
 from barrow.errors import DataError, ParameterError, plain_file
@@ -38,6 +39,12 @@ def counted_source(path: str | Path) -> Source:
             f"The file {str(path)!r} does not hold the counts of one statement.",
             allowed=f"the rows of the SELECT that barrow sql wrote, with its column {MARK}",
             fix="write all its rows, and no others, to the file",
+        )
+    if marks == {INCOMPLETE}:
+        raise ParameterError(
+            "When the SELECT ran, its public table lacked rows, or held some twice.",
+            allowed="the public table as the script beside the SELECT makes it",
+            fix="DROP TABLE, run the script once, and then the SELECT again",
         )
     return Source("counts", path=str(path), table=str(next(iter(marks))))
 

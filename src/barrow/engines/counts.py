@@ -18,10 +18,10 @@ from barrow.spaces.space import Unknown
 T = TypeVar("T")
 Integers = NDArray[np.int64]
 
-LOST, NOBODY, UNWEIGHED, UNTIMED, UNGROUPED, SPLIT, OVERWEIGHT, PEOPLE = -1, -2, -3, -4, -5, -6, -7, -9
+LOST, NOBODY, UNWEIGHED, UNTIMED, UNGROUPED, SPLIT, OVERWEIGHT, FRACTION, PEOPLE = -1, -2, -3, -4, -5, -6, -7, -8, -9
 """What stands in place of an item: a lost one, a record without a user, one whose weight is no count, one without a
-time, one of no group that was named, one of somebody who is in two groups, or has too many records; and the row that
-says how many people there are."""
+time, one of no group that was named, one of somebody who is in two groups, or has too many records, a number that is
+not whole where only whole ones are exact; and the row that says how many people there are."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -354,6 +354,12 @@ refuse_heavy = partial(
     allowed="2^32 records of one person, each row standing for as many as its weight says",
     fix="divide all weights by one number",
 )
+refuse_fractions = partial(
+    DataError,
+    "Some records hold numbers that are not whole, or beyond 2^53.",
+    allowed="whole numbers, where an engine's numbers are decimals and no doubles (Oracle)",
+    fix="round them in a view, or count with an engine whose doubles are those of IEEE",
+)
 refuse_too_many = partial(
     DataError,
     "There are more records than can be added up.",
@@ -407,6 +413,7 @@ _STATES = {
     UNGROUPED: refuse_groups,
     SPLIT: refuse_two_groups,
     OVERWEIGHT: refuse_heavy,
+    FRACTION: refuse_fractions,
 }
 """The refusals, in the order in which they are told."""
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Context, Decimal
 from typing import Any
@@ -66,6 +67,7 @@ class Dialect(Syntax, ABC):
         floor_is_whole: floor of a double is an integer (Spark).
         traps: Overflow and underflow of doubles are errors (Postgres).
         wide_sums: ItemSums of 64-bit integers do not overflow: they are of a wider type.
+        decimals: Its numbers are exact decimals and no IEEE doubles, so that only whole numbers have items.
     """
 
     double: str = "DOUBLE"
@@ -74,9 +76,12 @@ class Dialect(Syntax, ABC):
     floor_is_whole: bool = False
     traps: bool = False
     wide_sums: bool = False
+    decimals: bool = False
 
     def number_literal(self, x: float) -> str:
         """A double; a plain 0.1 would be a decimal."""
+        if self.decimals:
+            return format(Decimal(x), "f")
         return f"CAST('{float(x)!r}' AS {self.double})"
 
     @property
@@ -114,7 +119,12 @@ class Dialect(Syntax, ABC):
 
     def floor(self, sql: str) -> str:
         """Floor as a double; the caller sees to it that the absolute value is below 2^53."""
-        return f"CAST(floor({sql}) AS {self.double})" if self.floor_is_whole else f"floor({sql})"
+        whole = self.floor_is_whole and not self.decimals
+        return f"CAST(floor({sql}) AS {self.double})" if whole else f"floor({sql})"
+
+    def people(self, table: str, by: str, columns: Sequence[str]) -> str:
+        """What stands after JOIN for a table with one row for each person, by the names of ``by``."""
+        return table
 
     def known(self, y: str, low: str, high: str) -> str:
         """A double that is within bounds, so that the engine knows them, too, where it can use them."""
@@ -139,7 +149,9 @@ class Dialect(Syntax, ABC):
 
     def number(self, sql: str, kind: str) -> str:
         """A column of a kind (integer, real, decimal, text) as doubles; NULL where a text is no number."""
-        return self.parsed(sql) if kind == "text" else f"CAST({sql} AS {self.double})"
+        if kind == "text":
+            return self.parsed(sql)
+        return sql if self.decimals else f"CAST({sql} AS {self.double})"
 
     @abstractmethod
     def micros(self, sql: str, kind: str) -> str:
@@ -273,6 +285,12 @@ class _DuckDB(Dialect):
 
 
 class _Postgres(Dialect):
+    def people(self, table: str, by: str, columns: Sequence[str]) -> str:
+        # Of a part of WITH its planner does not know that persons are there once; it would then sort or hash all
+        # records in place of the people.
+        picks = ", ".join(f"MIN({x}) AS {x}" for x in columns)
+        return f"(SELECT {by}, {picks} FROM {table} GROUP BY {by}) AS {table}"  # noqa: S608
+
     def product(self, weight: str, number: str) -> str:
         return f"CAST({weight} AS numeric) * {number}"
 

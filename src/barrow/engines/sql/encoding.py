@@ -8,12 +8,14 @@ afterwards (labels are looked up once for each label).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from barrow.engines.base import Columns, flat_groups, refuse_unknown
+from barrow.engines.counts import FRACTION
 from barrow.engines.sql.dialects import DUCKDB, Dialect, Table
 from barrow.errors import ParameterError
 from barrow.spaces import Space
@@ -25,6 +27,8 @@ _MOST_BUCKETS = 2**20
 _MOST_SEARCHED = 2000
 _MOST_BALL_DIMENSIONS = 7
 """numpy adds up to 7 squares from left to right; from 8 on it adds in another order, which SQL does not follow."""
+_MOST_LISTED = 10.0**6
+"""Whole numbers of a line or a circle that a public table lists, and how far from 0 they may be."""
 _TINY = 1e-150
 """The square of less than this vanishes beside the square of any radius that a space can have."""
 
@@ -39,6 +43,7 @@ class Encoding:
         joins: Joins of public tables to each record.
         late_joins: Joins of public tables to the distinct keys.
         item: The expression over k0, k1, … for the item, NULL where it is lost.
+        fractions: Rules over k0, k1, … that say where a number is not whole, though only whole ones are exact.
         tables: The public tables.
     """
 
@@ -47,6 +52,7 @@ class Encoding:
     joins: list[str] = field(default_factory=list)
     late_joins: list[str] = field(default_factory=list)
     item: str = ""
+    fractions: list[str] = field(default_factory=list)
     tables: dict[str, Table] = field(default_factory=dict)
 
 
@@ -65,7 +71,8 @@ def encoding_for(space: Space, columns: Columns, unknown: Unknown, dialect: Dial
         term = writer.part(formula, len(group))
         # Row-major numbering is the same for a product of products as for one flat product.
         item = f"({item}) * {part.items} + ({term})" if item else term
-    writer.result.item = item
+    fractions = " OR ".join(writer.result.fractions)
+    writer.result.item = f"CASE WHEN {fractions} THEN {FRACTION} ELSE {item} END" if fractions else item
     return writer.result
 
 
@@ -82,6 +89,8 @@ class _Writer:
         result = self.result
         y = [f"y{len(result.moves) + i}" for i in range(columns)]
         x = [f"x{len(result.moves) + i}" for i in range(columns)]
+        if self.dialect.decimals and not isinstance(formula, Labels):
+            return self._listed(formula, x, y)
         if isinstance(formula, Outside):
             term = self.part(formula.inside, columns)
             result.keys[-1] = f"coalesce({self.dialect.key_or_null(result.keys[-1])}, {self._outside(formula, y)})"
@@ -122,6 +131,35 @@ class _Writer:
                 return self.dialect.key_or_null(key)
         self.result.late_joins.append(f"LEFT JOIN {name} ON {name}.{next(iter(table))} = {key}")
         self.result.tables[name] = table
+        return f"{name}.id"
+
+    def _listed(self, formula: Formula, x: Sequence[str], y: Sequence[str]) -> str:
+        """Whole numbers, each with the item that the space itself finds; the first and the last stand for all beyond.
+
+        Decimals round where doubles do not, so what is not whole, or beyond 2^53, is no lost record but refused.
+        """
+        low, high = _ends(formula)
+        turning = isinstance(formula, Turn) and self.unknown == "nearest"
+        if not -_MOST_LISTED < low <= high < _MOST_LISTED or high - low > _MOST_LISTED or turning:
+            raise ParameterError(
+                "Only whole numbers of one column are exact where an engine's numbers are decimals (Oracle).",
+                allowed="labels, and lines and circles over whole numbers up to a million from 0",
+                fix="an engine whose doubles are those of IEEE, or labels of cells that a view computes",
+            )
+        numbers = np.arange(math.ceil(low) - 1, math.floor(high) + 2)
+        ids = formula.find(numbers.astype(np.float64), self.unknown == "nearest")
+        (z,), (first, last), none = y, (int(numbers[0]), int(numbers[-1])), int(numbers[0]) - 1
+        key, name = f"k{len(self.result.keys)}", f"late{len(self.result.late_joins)}"
+        listed = (
+            f"CASE WHEN {z} < {first} THEN {first} WHEN {z} > {last} THEN {last} ELSE {self.dialect.as_whole(z)} END"
+        )
+        whole = f"CASE WHEN {self.dialect.floor(z)} = {z} THEN {listed} ELSE {none} END"
+        exact = f"CASE WHEN {self._within(z, -(2.0**53), 2.0**53)} THEN {whole} ELSE {none} END"
+        self.result.moves += list(x)
+        self.result.keys.append(f"CASE WHEN {z} IS NOT NULL THEN {exact} END")
+        self.result.fractions.append(f"{key} = {none}")
+        self.result.late_joins.append(f"LEFT JOIN {name} ON {name}.whole = {key}")
+        self.result.tables[name] = {"whole": numbers[ids >= 0], "id": ids[ids >= 0]}
         return f"{name}.id"
 
     def _number(self, x: float) -> str:
@@ -287,6 +325,20 @@ class _Writer:
                 move = f"CASE WHEN {self._within(away, -_TINY, _TINY)} THEN {self._number(c)} ELSE {move} END"
             moves.append(f"CASE WHEN {near} THEN {move} END")
         return moves
+
+
+def _ends(formula: Formula) -> tuple[float, float]:
+    """Where the numbers of one column begin and end; none where there are several."""
+    match formula:
+        case Outside(inside=inside, most=(most,)) if most >= 2.0**53:
+            return _ends(inside)
+        case Reached(low=low, high=high):
+            return low, high
+        case AxisCells(axes=(axis,), ball=None):
+            return axis.low, axis.high
+        case Turn(period=period):
+            return 0.0, period
+    return math.inf, -math.inf
 
 
 def _buckets(low: float, high: float, thresholds: Floats) -> tuple[float, Table] | None:

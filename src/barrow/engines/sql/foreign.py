@@ -11,8 +11,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from barrow.engines.breakdown import WHOLE, Breakdown, Layer, periods_of
 from barrow.engines.counts import LOST, PEOPLE
 from barrow.engines.sql.dialects import Dialect, Table
 from barrow.engines.sql.encoding import encoding_for
+from barrow.engines.sql.public_tables import LARGEST, JoinedTable, Writer
 from barrow.engines.sql.select_plan import GROUPS, reading_of, summing
 from barrow.errors import ParameterError, nearest_name, optional_library
 from barrow.numerics import LIMB_BITS, MOST_HELD, SUM_BITS
@@ -30,9 +31,6 @@ from barrow.spaces import Discrete, Line, Space
 from barrow.spaces.space import Unknown
 
 _sqlglot = partial(optional_library, "sqlglot", extra="sql", purpose="SQL for other engines")
-MOST_ROWS_INLINE = 5000
-"""Rows of public tables that travel inside the statement."""
-_LARGEST = 1.7976931348623157e308
 NUMBERS, MARK = ("item", "n", "a_low", "b_low", "c_low", "d_low"), "barrow"
 """The columns of numbers in the result of every SELECT, and the one that says which SELECT it was."""
 RECORDS = "records"
@@ -57,6 +55,7 @@ class Foreign:
         tail: What stands after the SELECT, so that joins and names mean what they mean elsewhere.
         clocks: Whether a moment with a time zone shows the zone when it becomes a text, so that it is never taken for a
             local time; elsewhere only dates are times of records.
+        made: What stands after the columns of a table that is made.
         tried: Whether the text is run for real in the tests.
     """
 
@@ -71,6 +70,7 @@ class Foreign:
     wraps: bool = False
     tail: str = ""
     clocks: bool = False
+    made: str = ""
     tried: bool = False
 
 
@@ -92,6 +92,7 @@ FOREIGN: Mapping[str, Foreign] = {
             wraps=True,
             # What no row is joined to is NULL and not 0, and a column is meant before another column's new name.
             tail="SETTINGS join_use_nulls = 1, prefer_column_name_to_alias = 1",
+            made=" ENGINE = MergeTree ORDER BY id",
             tried=True,
         ),
         Foreign("sqlserver", "tsql", text="NVARCHAR(4000)", collation="Latin1_General_BIN2", clocks=True),
@@ -144,6 +145,7 @@ class SqlStatement:
         digest: SHA-256 of the text with a fixed name for the table.
         groups: The groups that the places 0, 1, … in the column ``g`` stand for.
         periods: The spans of time that the places 0, 1, … in the column ``s`` stand for.
+        public: The public tables that it joins.
     """
 
     dialect: str
@@ -151,6 +153,25 @@ class SqlStatement:
     digest: str
     groups: tuple[str, ...] = ()
     periods: tuple[str, ...] = ()
+    public: tuple[JoinedTable, ...] = field(default=(), compare=False, repr=False)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The public tables that :meth:`script` makes.
+
+        >>> SqlStatement("trino", "SELECT 1", "0" * 64).tables
+        ()
+        """
+        return tuple(one.made for one in self.public if one.made)
+
+    def script(self) -> Iterator[str]:
+        """The statements that make the public tables which are too large to travel inside the SELECT.
+
+        >>> list(SqlStatement("trino", "SELECT 1", "0" * 64).script())
+        []
+        """
+        for table in self.public:
+            yield from table.script()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -194,11 +215,13 @@ def written(
     table: str = RECORDS,
     unknown: Unknown = "error",
     breakdown: Breakdown = WHOLE,
+    public: str | None = None,
 ) -> SqlStatement:
     """The SELECT that returns the sums of ``table`` (``schema.table`` is two names) in a dialect.
 
-    Where cells are told apart, its rows say of which group (``g``, its place among the labels) and of which span of
-    time (``s``, its place among the spans) they are.
+    Public tables of more than 5,000 rows are made by a script of their own, in the schema ``public``, or in that of
+    the table. Where cells are told apart, its rows say of which group (``g``, its place among the labels) and of which
+    span of time (``s``, its place among the spans) they are.
 
     >>> from barrow.spaces import Discrete
     >>> one = written(Discrete(["a", "b"]), Columns("uid", "item"), dialect="trino", table="shop.visits")
@@ -207,11 +230,13 @@ def written(
     """
     foreign = dialect_named(dialect)
     asked = _CellsAsked(space, columns.asked(breakdown), unknown, breakdown)
-    known = _text(asked, foreign, RECORDS, "")
+    known, _ = _text(asked, foreign, RECORDS, "")
     digest = hashlib.sha256(known.encode()).hexdigest()
     mark = SqlStatement(dialect, "", digest).mark
     periods = tuple("+".join(one.label for one in periods_of(span)) for span in breakdown.spans if breakdown.timed)
-    return SqlStatement(dialect, _text(asked, foreign, table, mark), digest, breakdown.labels, periods)
+    place = table.rpartition(".")[0] if public is None else public
+    text, tables = _text(asked, foreign, table, mark, place=place)
+    return SqlStatement(dialect, text, digest, breakdown.labels, periods, tables)
 
 
 def self_test(dialect: str) -> tuple[SqlStatement, list[tuple[int, ...]]]:
@@ -228,7 +253,7 @@ def self_test(dialect: str) -> tuple[SqlStatement, list[tuple[int, ...]]]:
     numbers = [i for _, i in held]
     values: Any = 0.1 * np.array(numbers) if foreign.doubles else np.array([str(i) for i in numbers], dtype=object)
     data: Table = {"uid": np.array([_USERS[k] for k, _ in held], dtype=object), "x": values}
-    text = _text(_CellsAsked(space, columns), foreign, "made_up", "", {"made_up": data})
+    text, _ = _text(_CellsAsked(space, columns), foreign, "made_up", "", {"made_up": data})
     sizes = Counter(k for k, _ in held)
     result: dict[int, list[int]] = {}
     for (k, _), item in zip(held, space.encode(values).tolist(), strict=True):
@@ -296,19 +321,25 @@ def _day(dialect: Dialect, column: str, *, clocks: bool) -> str:
     return f"CASE WHEN {shape} IN ({shapes}) THEN CASE {' '.join(rules)} END END"
 
 
-def _text(asked: _CellsAsked, foreign: Foreign, table: str, mark: str, more: Mapping[str, Table] | None = None) -> str:
+def _text(
+    asked: _CellsAsked,
+    foreign: Foreign,
+    table: str,
+    mark: str,
+    more: Mapping[str, Table] | None = None,
+    place: str = "",
+) -> tuple[str, tuple[JoinedTable, ...]]:
+    """The SELECT, and the public tables which it joins."""
     space, columns, breakdown = asked.space, asked.columns, asked.breakdown
-    numbers = any(reads.numbers for _, _, reads in flat_groups(columns, space))
-    if (numbers or columns.weight is not None) and not foreign.doubles:
-        raise _refused("numbers (its doubles are not those of IEEE)", foreign.name)
     if len(breakdown.layers) > 1:
         raise ParameterError(
             "The periods have days in common, which one SELECT cannot tell apart.",
             allowed="periods without common days",
             fix="--period 2026-01..2026-03, and another SELECT for the others",
         )
-    infinity = repr(_LARGEST) if foreign.infinity is None else foreign.infinity
-    dialect = _Infinite("portable", floor_is_whole=True, traps=True, infinite=infinity)
+    infinity = repr(LARGEST) if foreign.infinity is None else foreign.infinity
+    decimals = not foreign.doubles
+    dialect = _Infinite("portable", floor_is_whole=True, traps=True, decimals=decimals, infinite=infinity)
     kinds = {name: "real" for _, group, reads in flat_groups(columns, space) for name in group if reads.numbers}
     kinds = {name: kinds.get(name, "text") for name in columns.all} | (
         {} if columns.weight is None else {columns.weight: "real"}
@@ -326,7 +357,7 @@ def _text(asked: _CellsAsked, foreign: Foreign, table: str, mark: str, more: Map
         tables[GROUPS] = {"label": labels, "id": np.arange(len(labels), dtype=np.int64)}
     item = dialect.as_whole(f"coalesce({encoding.item}, {LOST})")
     plain = summing(reading, f"({reading.coded(grouped=False)})", f"({reading.users()})", item)
-    return _said(plain, tables, foreign, mark)
+    return _said(plain, tables, foreign, mark, place)
 
 
 @dataclass(frozen=True)
@@ -338,56 +369,27 @@ class _Infinite(_Portable):
         return f"CAST('{self.infinite}' AS {self.double})"
 
 
-def _said(plain: str, tables: Mapping[str, Table], foreign: Foreign, mark: str) -> str:
+def _said(
+    plain: str, tables: Mapping[str, Table], foreign: Foreign, mark: str, place: str
+) -> tuple[str, tuple[JoinedTable, ...]]:
     """The text in the words of a dialect, with the public tables that it joins."""
     glot = _sqlglot()
     errors = glot.errors
     try:
         tree = glot.parse_one(plain, read="duckdb").transform(partial(_node, glot.exp, foreign))
+        writer = Writer(glot, foreign.words, foreign.text, foreign.infinity, foreign.made)
+        public = [writer.public(name, table, place) for name, table in tables.items()]
+        complete = " AND ".join(one.complete for one in public if one.complete)
+        shown = writer.marked(mark, complete)
         for select in (tree.left, tree.right):
-            select.select(glot.exp.alias_(_literal(glot.exp, foreign, mark), MARK), copy=False)
-        say = {"dialect": foreign.words, "unsupported_level": glot.ErrorLevel.RAISE}
-        text: str = tree.sql(pretty=True, **say)
-        public = [_rows(glot.exp, name, table, foreign, say) for name, table in tables.items()]
-        text = text.replace("WITH ", f"WITH {', '.join(public)}, ", 1) if public else text
+            select.select(glot.exp.alias_(shown, MARK), copy=False)
+        text: str = tree.sql(pretty=True, **writer.say)
+        text = text.replace("WITH ", f"WITH {', '.join(one.part for one in public)}, ", 1) if public else text
         text = f"{text}\n{foreign.tail}" if foreign.tail else text
         glot.parse_one(text, read=foreign.words)  # it reads back what it wrote
     except (errors.UnsupportedError, errors.ParseError, errors.TokenError) as trouble:
         raise _refused("the space", foreign.name) from trouble
-    return text + "\n"
-
-
-def _rows(exp: Any, name: str, table: Table, foreign: Foreign, say: Mapping[str, Any]) -> str:
-    """The rows of a public table as a part of WITH, one SELECT after another; nothing is created."""
-    size = len(next(iter(table.values())))
-    if size > MOST_ROWS_INLINE:
-        raise ParameterError(
-            f"The space needs a public table of {size} rows.",
-            allowed=f"at most {MOST_ROWS_INLINE} rows inside a statement",
-            fix="a coarser space, or an engine that barrow reads itself (Postgres, Spark, DuckDB)",
-        )
-    tail = " FROM dual" if foreign.words == "oracle" else ""
-    lines = []
-    for i in range(size):
-        cells = []
-        for key, column in table.items():
-            if column.dtype.kind == "O":
-                value = _literal(exp, foreign, str(column[i]))
-            elif column.dtype.kind == "f":
-                end = foreign.infinity or repr(_LARGEST)
-                value = exp.cast(exp.Literal.string(end if column[i] > _LARGEST else repr(float(column[i]))), "DOUBLE")
-            else:
-                value = exp.cast(exp.Literal.number(int(column[i])), "BIGINT")
-            cells.append(value.sql(**say) if i or foreign.words == "sqlite" else f"{value.sql(**say)} AS {key}")
-        lines.append(", ".join(cells))
-    if foreign.words == "sqlite":  # which takes no more than 500 SELECTs
-        return f"{name} ({', '.join(table)}) AS (\nVALUES {', '.join(f'({line})' for line in lines)}\n)"
-    selects = "\nUNION ALL ".join(f"SELECT {line}{tail}" for line in lines)
-    return f"{name} AS (\n{selects}\n)"
-
-
-def _literal(exp: Any, foreign: Foreign, text: str) -> Any:
-    return exp.National(this=text) if foreign.words == "tsql" else exp.Literal.string(text)
+    return text + "\n", tuple(public)
 
 
 def _node(exp: Any, foreign: Foreign, node: Any) -> Any:

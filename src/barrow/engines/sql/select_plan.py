@@ -287,12 +287,14 @@ def summing(reading: SelectPlan, coded: str, users: str, item: str, *, alone: bo
         alone: Whether somebody else has seen to it that nobody is in two groups in two spans.
     """
     d, told, names = reading.dialect, reading.told, limbs(reading)
-    same = " AND ".join(f"coded.{x} = valued.{x}" for x in ("u", "s") if x == "u" or x in told)
+    who = [x for x in ("u", "s") if x == "u" or x in told]
+    same = " AND ".join(f"coded.{x} = valued.{x}" for x in who)
+    people = d.people("valued", ", ".join(who), [*(x for x in told if x == "g"), *names])
     cell = [f"{'valued' if name == 'g' else 'coded'}.{name}" for name in told]
     by = ", ".join([reading.keys, *cell])
     weighed = {x: f"valued.{x}" if reading.weight is None else d.product("coded.w", f"valued.{x}") for x in names}
     sums = [f"{d.sum_of(sql)} AS {x}" for x, sql in weighed.items()]
-    summed = f"SELECT {by}, {', '.join(sums)} FROM {coded} AS coded JOIN valued ON {same} GROUP BY {by}"
+    summed = f"SELECT {by}, {', '.join(sums)} FROM {coded} AS coded JOIN {people} ON {same} GROUP BY {by}"
     masses = [f"{d.sum_of(d.product('m', x))} AS {x}" for x in names]
     checked = f"SELECT {', '.join(['state', *told])}, COUNT(*) AS n, {', '.join(masses)} FROM valued GROUP BY "
     checked += ", ".join(["state", *told])
