@@ -141,6 +141,21 @@ def test_lengths_one_per_cent_longer_are_caught(name):
         assert 1.0 < worst(space, longer(graph, 1.01), 150, int(rng.integers(100)), among) <= 1.01
 
 
+@pytest.mark.parametrize("weights", [("1/7", "6/7"), ("0.3", "0.7")])
+def test_a_product_of_floats_is_no_longer_than_the_exact_one(weights):
+    """A part's length times its weight may be rounded up; an edge may not be longer than what it stands for."""
+    parts = [Line(0, 10, points=[0, 1, 2.7, 3.1, 5.3, 7.9, 10]), Circle(5, step=1)]
+    shares = list(map(Fraction, weights))
+    across, along = (part.graph().lengths.tolist() for part in parts)
+    exact = [shares[0] * Fraction(x) for x in across for _ in range(5)] + [
+        shares[1] * Fraction(x) for _ in range(7) for x in along
+    ]
+    graph = Product(parts, weights=weights).graph()
+    assert len(exact) == graph.edges
+    for length, most in zip(graph.lengths.tolist(), exact, strict=True):
+        assert most * (1 - Fraction(1, 2**30)) < Fraction(length) <= most
+
+
 def test_rows_at_the_equatorward_latitude_are_caught():
     space = Earth(box=(30, -10, 70, 40), cell=300)
     graph = space.graph(1000)
