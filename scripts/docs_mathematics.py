@@ -86,11 +86,11 @@ def _tidied(node: Element) -> None:
             child.attrib |= {"lspace": "0", "rspace": "0"} | ({} if text == "/" else {"stretchy": "false"})
         if text and text in _SIGNS and before in _OPENS + _RELATIONS + ",/":
             child.attrib |= {"form": "prefix", "lspace": "0", "rspace": "0"}
-        before = text or "x"
+        opens, before = before in _OPENS, text or "x"
         if re.fullmatch("[a-z]\\w+", text) and child.tag in (_MATHML + "mi", _MATHML + "mo") and kind == "mrow":
             child.tag = _MATHML + "mo"  # a name with the space of an operator, and none before a bracket
             bracket = after is not None and (after.text or "").strip() in ("(", "[")
-            child.attrib |= {"lspace": "0.167em", "rspace": "0" if bracket else "0.167em"}
+            child.attrib |= {"lspace": "0" if opens else "0.167em", "rspace": "0" if bracket else "0.167em"}
     if kind in ("msup", "msubsup") and set(children[-1].text or " ") <= {"\u2032", "\u2033", "\u2034"}:
         prime = Element(_MATHML + "mo", {"lspace": "0", "rspace": "0"})
         prime.text = children[-1].text

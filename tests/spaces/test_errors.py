@@ -127,6 +127,22 @@ def test_wrong_distances_are_refused(name):
     assert "km" in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "space", "fix"),
+    [
+        ("5 yeers", Line(0, 100, step=1, unit="years"), '"5 years"'),
+        ("5 kilm", Earth(), '"5 km"'),
+        ("90 minuets", Circle.hours(), '"90 min"'),
+        ("5 parsec", Earth(), '"2001.51 km"'),
+        ("5", Earth(), '"5 km"'),
+    ],
+)
+def test_a_unit_that_is_misspelt_is_answered_by_the_one_that_was_meant(text, space, fix):
+    with pytest.raises(ParameterError) as error:
+        parse_distance(text, space)
+    assert error.value.fix == fix
+
+
 def test_distances_are_read_in_every_unit_of_the_family():
     earth = Earth()
     for text in ("1609.344 km", "1,000 mi", "1000 miles", "1e3 mi", "1609344 m", "1609344 metres"):

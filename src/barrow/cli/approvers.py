@@ -127,7 +127,7 @@ def unfreeze(file: str, by: str, key: str, output: Printer) -> None:
     output.tell({"frozen": frozen, "record": None if record is None else record.seq, "by": by}, None, words)
 
 
-@click.command("approvers", short_help="Say who approves; change it, as one of enough approvers.")
+@click.command("approvers", short_help="Show who approves releases, or sign a new list.")
 @known_ledger
 @approver_options
 @click.option("--by", help="Your name among the ledger's approvers.")
@@ -136,10 +136,10 @@ def unfreeze(file: str, by: str, key: str, output: Printer) -> None:
 def change(
     file: str, approvers: tuple[str, ...], need: int | None, by: str | None, key: str | None, output: Printer
 ) -> None:
-    """Say who approves; with --approvers and --need, --by and --key sign that from now on others do.
+    """Show who approves releases; with --approvers, --need, --by and --key sign a new list of approvers.
 
-    They do when as many of the present approvers have signed the same list as every release needs. Approvals of those
-    who go count no more.
+    The new list holds when as many of the present approvers have signed it as every release needs. Approvals of those
+    who are no longer on it stop counting.
 
     Example:  barrow ledger approvers nyc.ledger --approvers bo.pub --approvers dee.pub --need 2 --by ana --key ana.key
     """

@@ -57,7 +57,7 @@ collect.add_command(aggregate)
     "--address",
     required=True,
     metavar="URL",
-    help="Address for reports; if they are shuffled or summed, of the issuer of tokens.",
+    help="Where reports go; for shuffle and aggregated cards, where the issuer signs tokens.",
 )
 @click.option("--shuffler", metavar="URL", help="Where messages go (shuffle studies).")
 @click.option("--attested", is_flag=True, help="No tokens: your front end signs what each person sends.")
@@ -159,11 +159,17 @@ def card(card_file: str, explained: bool, output: Printer) -> None:
 @click.argument("items", required=False, type=click.Path())
 @click.option("--memory", required=True, type=click.Path(), help="The file that remembers this person's answers.")
 @click.option("--limit", help="The largest total ε of this person's answers; needed the first time.")
-@click.option("--invitation", help="The code that lets this person have tokens.")
+@click.option("--invitation", help="The code that lets this person take part.")
 @click.option("--signer", help="The public key that must have signed the card.")
 @click.option("--trust", metavar="ID", help="Accept the card's aggregators, trusting that they do not work together.")
 @click.option("--out", type=click.Path(), help="Write one file for each aggregator to this folder; do not send.")
-@click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
+@click.option(
+    "--unknown",
+    type=click.Choice(["error", "default", "nearest"]),
+    default="error",
+    show_default=True,
+    help="What to do with items outside the space.",
+)
 @output_options
 def answer(
     card_file: str, items: str | None, memory: str, limit: str | None, invitation: str | None, signer: str | None,
@@ -199,7 +205,7 @@ def answer(
 @collect.command(short_help="Run the collector (local), or the issuer of tokens.")
 @_CARD
 @click.option("--store", default="reports.db", show_default=True, help="A file, or postgresql://…, for reports.")
-@click.option("--port", type=Whole(0, 65535), default=8700, show_default=True)
+@click.option("--port", type=Whole(0, 65535), default=8700, show_default=True, help="The port to listen on.")
 @click.option("--demo", is_flag=True, help="Also serve a page (at /#invitation=CODE) with a form and the results.")
 @serving_options
 def serve(
@@ -243,7 +249,7 @@ def serve(
     type=click.Path(),
     help="Mix all messages into this new file, delete them here and close the card.",
 )
-@click.option("--port", type=Whole(0, 65535), default=8701, show_default=True)
+@click.option("--port", type=Whole(0, 65535), default=8701, show_default=True, help="The port to listen on.")
 @serving_options
 @output_options
 def shuffle(

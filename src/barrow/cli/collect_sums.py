@@ -34,7 +34,10 @@ RATE = click.option(
     help="Requests a minute from one address; 0 behind a proxy that limits.",
 )
 OPERATOR = click.option(
-    "--operator", type=click.Path(), metavar="FILE", help="The operator's secret, made if new: opens /status, /metrics."
+    "--operator",
+    type=click.Path(),
+    metavar="FILE",
+    help="The file with the secret that opens /status and /metrics; made if it does not exist.",
 )
 
 

@@ -12,10 +12,13 @@ from barrow.engines.conformance import conformance
 
 @click.group()
 def engines() -> None:
-    """Engines that read records where they are."""
+    """Check the engines that read records where they are.
+
+    Example:  barrow engines check "postgresql://reader@db.example/shop"
+    """
 
 
-@engines.command("check")
+@engines.command("check", short_help="Check that a database finds the same items as barrow.")
 @click.argument("source")
 @click.option("--rows", type=Whole(1, 100_000), default=600, show_default=True, help="Rows for each case.")
 @output_options_with("Print the result only.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import shlex
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
@@ -28,8 +29,10 @@ from barrow.cli.study_options import (
     with_numbers,
 )
 from barrow.cli.terminal import Printer, echo, echo_alarm, output_options
-from barrow.errors import ParameterError, clean
+from barrow.errors import ParameterError, clean, nearest_name
 from barrow.numerics import float_up
+
+Checked = TypeVar("Checked")
 
 _CATALOGUE = (
     "earth(box=(south, west, north, east), cell=KM), line(low=0, high=100, step=1, unit='years'), hours, weekdays, "
@@ -202,6 +205,32 @@ def _complete(flags: dict[str, Any]) -> None:
         )
 
 
+def _columns(names: list[str], text: str, most: int | None = None) -> tuple[str, ...]:
+    """Columns as they were typed, each of which the file has."""
+    parts = tuple(part.strip() for part in text.split(","))[:most]
+    for part in parts:
+        if part not in names:
+            raise ParameterError(
+                f"There is no column {part!r}.", allowed=", ".join(names), fix=nearest_name(part, names) or names[0]
+            )
+    return parts
+
+
+def _known_space(text: str) -> str:
+    """A space as it was typed, which can be read."""
+    work.space_from_spec(_bare(text))
+    return text
+
+
+def _asked(question: str, check: Callable[[str], Checked]) -> Checked:
+    """An answer as ``check`` reads it; what it refuses is said, and asked for again."""
+    while True:
+        try:
+            return check(click.prompt(question))
+        except ParameterError as error:
+            echo(f"Error: {error}", err=True)
+
+
 def _ask(flags: dict[str, Any]) -> None:
     """Fill in what is missing, one question at a time; who typed everything is asked nothing."""
     given = dict(flags)
@@ -209,12 +238,13 @@ def _ask(flags: dict[str, Any]) -> None:
     if flags.get("source") is not None:
         names = list(work.engine_for(work.Source.parse(flags["source"])).columns(work.Source.parse(flags["source"])))
         if flags.get("user") is None:
-            flags["user"] = say(clean(f"Which column identifies the person ({', '.join(names)})"))
+            who = clean(f"Which column identifies the person ({', '.join(names)})")
+            (flags["user"],) = _asked(who, lambda text: _columns(names, text, most=1))
         if not flags.get("items") and not with_numbers(flags).get("per_person"):
-            text = say("Which column or columns say what the item is (commas between)")
-            flags["items"] = tuple(part.strip() for part in text.split(","))
+            what = "Which column or columns say what the item is (commas between)"
+            flags["items"] = _asked(what, lambda text: _columns(names, text))
     if flags.get("space") is None:
-        flags["space"] = say(f"In which public space do items live\n  {_CATALOGUE}\n")
+        flags["space"] = _asked(f"In which public space do items live\n  {_CATALOGUE}\n", _known_space)
     space = work.space_from_spec(_bare(flags["space"]))
     if not flags.get("promises") and flags.get("alpha") is None:
         units = ", ".join(work.units_of(space)) or "a share of the largest distance"
@@ -223,7 +253,13 @@ def _ask(flags: dict[str, Any]) -> None:
             share = say("Which share of a person's data might have been different", default="1 of 30")
             distance = say(f"How far away might it have been ({units}, or anywhere)")
             epsilon = say("Largest acceptable epsilon (0.2: a 50 % guess becomes at most 55 %)", default="0.2")
-            promises.append(f"{share}, {distance}, {epsilon}")
+            try:
+                promise = work.to_promise(f"{share}, {distance}, {epsilon}")
+                work.Policy(space, [promise])
+            except ParameterError as error:
+                echo(f"Error: {error}", err=True)
+                continue
+            promises.append(promise.text)
         flags["promises"] = tuple(promises)
     if not flags.get("questions"):
         flags["questions"] = (
@@ -235,6 +271,7 @@ def _ask(flags: dict[str, Any]) -> None:
         flags["dataset"] = say("What is the data set called (public)")
     if flags == given:
         return
+    echo("The rest is for catalogues of data; Enter leaves it out.")
     for flag, words in _PUBLISHED.items():
         if flags.get(flag) is None:
-            flags[flag] = say(f"{words} (for catalogues of data; Enter leaves it out)", default="", show_default=False)
+            flags[flag] = say(words, default="", show_default=False)

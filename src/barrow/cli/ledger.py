@@ -12,7 +12,7 @@ from rich.table import Table
 from barrow.cli import work
 from barrow.cli.approvers import accept, approver_options, change, freeze, known_ledger, quorum_of, unfreeze
 from barrow.cli.files import write_new
-from barrow.cli.numbers import Whole
+from barrow.cli.numbers import Whole, counted
 from barrow.cli.pages import page_options, write_page
 from barrow.cli.screen import Screen
 from barrow.cli.study_options import verbose_option
@@ -38,7 +38,7 @@ for _command in (accept, freeze, unfreeze, change):
     ledger.add_command(_command)
 
 
-@ledger.command(short_help="Make a budget for a study.")
+@ledger.command(short_help="Make the ledger of a study's data set.")
 @_FILE
 @click.option("--study", "study_file", required=True, type=click.Path(path_type=Path), help="The study file.")
 @click.option("--alpha", help="The budget of (alpha, delta)-EMD-DP, e.g. 250 or 24.87 or 1/3.")
@@ -75,9 +75,9 @@ def init(
     output: Printer,
     **options: Any,
 ) -> None:
-    """Make FILE (or postgresql://…?ledger=NAME), the budget of the study's data set, or join it.
+    """Make the ledger FILE (or postgresql://…?ledger=NAME) of the study's data set, or join it if there is one.
 
-    The budget is the study's promises, or --alpha for one space, or --epsilon with --radius.
+    It holds the budget: the study's promises, or --alpha for one space, or --epsilon with --radius.
 
     Example:  barrow ledger init nyc.ledger --study study.toml --anchor /media/usb/nyc.anchor
     """
@@ -192,7 +192,8 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], o
         signed.write(target)
     written = [str(target) for target in files]
     told = {**_head(signed.head), "signer": signed.signer, "releases": len(signed.releases), "out": written}
-    words = f"{', '.join(written)}: the head of {signed.head.length} records and {len(signed.releases)} releases."
+    held = f"{counted(signed.head.length, 'record')} and {counted(len(signed.releases), 'release')}"
+    words = f"{', '.join(written)}: the head of {held}."
     output.tell(told, None, words, f"Signed by {signed.signer}: tell others this fingerprint.")
 
 
@@ -201,23 +202,23 @@ def head(file: str, publish: bool, key: str | None, targets: tuple[Path, ...], o
 @click.argument("target", type=click.Path(path_type=Path))
 @output_options
 def anchor(file: str, target: Path, output: Printer) -> None:
-    """Write the head of the ledger into TARGET, on another disk. Spending from anything older is refused with it.
+    """Write the head of the ledger into TARGET, on another disk, so that no older copy of the ledger can be spent from.
 
-    Releases look for it where `init --anchor` or BARROW_LEDGER_ANCHOR says, and move it on.
+    Releases look for it where `init --anchor` or BARROW_LEDGER_ANCHOR says, and write each new head there.
 
     Example:  barrow ledger anchor nyc.ledger /media/usb/nyc.anchor
     """
     newest = work.Ledger.open(file).anchor(target)
     told = {"anchor": str(target), **_head(newest)}
-    output.tell(told, None, f"{target} holds the head of {newest.length} records.")
+    output.tell(told, None, f"{target} holds the head of {counted(newest.length, 'record')}.")
 
 
-@ledger.command(short_help="Allow spending again after a restore or a promotion.")
+@ledger.command(short_help="Use a Postgres ledger again after a restore or a failover.")
 @_FILE
 @click.argument("target", type=click.Path(path_type=Path))
 @output_options
 def adopt(file: str, target: Path, output: Printer) -> None:
-    """Accept a restored or promoted Postgres server, if its ledger continues the newest anchor TARGET.
+    """Use a ledger again on a Postgres server that was restored or took over, if it continues the anchor TARGET.
 
     Example:  barrow ledger adopt "postgresql://ana@db.example/stats?ledger=visits" visits.anchor
     """
@@ -238,7 +239,7 @@ def verify(file: str, anchor: str | None, output: Printer) -> None:
     wanted = None if anchor is None else work.ChainHead.parse(anchor)
     result = work.Ledger.open(file).verify(wanted)
     lines = [
-        f"All {result.head.length} records hold; {result.releases} releases paid, "
+        f"All {result.head.length} records hold; {counted(result.releases, 'release')} paid, "
         f"{result.uncommitted} of them without a recorded result."
     ]
     if result.within_limits is None:
@@ -284,7 +285,7 @@ def price_anew(file: str, delta: str | None, output: Printer) -> None:
     total = ledger.budget.limit.delta if delta is None else exact(delta, "delta")
     prices = work.price_together(events, total)
     data = {name: None if value is None else float_up(value) for name, value in prices.items()}
-    lines = [f"{len(events)} releases at a total delta of {float(total):g}:"]
+    lines = [f"{counted(len(events), 'release')} at a total delta of {float(total):g}:"]
     for name, value in data.items():
         lines.append(f"  {name:11} " + ("does not apply" if value is None else f"alpha {value:.6g}"))
     lines.append(

@@ -50,7 +50,13 @@ def local() -> None:
 @study_option
 @_QUESTION
 @click.option("--memory", required=True, type=click.Path(), help="The file that remembers this person's reports.")
-@click.option("--unknown", type=click.Choice(["error", "default", "nearest"]), default="error", show_default=True)
+@click.option(
+    "--unknown",
+    type=click.Choice(["error", "default", "nearest"]),
+    default="error",
+    show_default=True,
+    help="What to do with items outside the space.",
+)
 @output_options
 def randomise(
     items: str | None, file: str | None, question: str | None, memory: str, unknown: Any, output: Printer

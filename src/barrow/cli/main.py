@@ -113,7 +113,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 @click.option("--plugins", is_flag=True, help="Also load installed plug-ins for files that other people wrote.")
 @click.pass_context
 def cli(ctx: click.Context, plugins: bool) -> None:
-    """User-level metric differential privacy via the earth mover's distance.
+    """Publish statistics about people, with a proven limit on what anyone can learn about one of them.
 
     Start with:  barrow demo, or barrow init FILE
     """

@@ -10,6 +10,15 @@ from barrow.errors import ParameterError
 from barrow.numerics import whole
 
 
+def counted(number: int, noun: str) -> str:
+    """So many of something.
+
+    >>> counted(1, "release"), counted(1200, "release")
+    ('1 release', '1,200 releases')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 class Whole(click.ParamType):  # type: ignore[type-arg]  # older versions of click take no argument here
     """A whole number from ``least`` to ``most`` in the digits 0 to 9; Python's ``1_000`` and other scripts are none.
 

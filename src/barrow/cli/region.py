@@ -16,10 +16,12 @@ from barrow.errors import ParameterError, plain_file
 from barrow.local.client import Survey
 from barrow.mechanisms.edge_intervals import Mask
 from barrow.mechanisms.histogram_regions import ReleasedShares, checked_confidence
-from barrow.numerics.exact import exact, nearest_float
+from barrow.numerics.exact import PERCENT, at_least, at_most, exact, nearest_float
 from barrow.promises import Model
+from barrow.questions.answer import number
 from barrow.questions.merging import region_rows
 from barrow.questions.releasing import released_shares
+from barrow.render.report.merged import region_names
 from barrow.study import Study
 from barrow.study.region import polygon_inside
 from barrow.study.result import Release
@@ -91,12 +93,15 @@ def region(
 def _list(shares: ReleasedShares, confidence: float, output: Printer) -> None:
     """The regions that stand out from the noise, the largest first."""
     rows = region_rows(shares.space.records_space, shares.merged(confidence))[0]
+    names = [] if output.quiet or output.as_json else region_names(rows, shares.space)
     if output.as_json:
         echo_json({"confidence": confidence, "regions": rows})
         return
-    for row in rows:
-        ends = f"{_percent(row, 'low_95')} to {_percent(row, 'high_95')}"
-        echo(f"{row['low_95']:.6g} {row['high_95']:.6g}" if output.quiet else f"{row['name']}: {ends}")
+    for row in rows if output.quiet else []:
+        echo(f"{row['low_95']:.6g} {row['high_95']:.6g}")
+    for row, name in zip(rows, names, strict=bool(names)):
+        low, high = (number(row, end) for end in ("low_95", "high_95"))
+        echo(f"{name}: from {at_least(low, PERCENT)} to {at_most(high, PERCENT)}")
     if not output.quiet:
         many = f"{len(rows):,} regions stand" if len(rows) != 1 else "1 region stands"
         echo(f"{many} out from the noise; all intervals hold simultaneously with probability {100 * confidence:.4g} %.")

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from barrow.ledger.published import FILE
     from barrow.ledger.state import Record
     from barrow.ledger.store import ChainHead
-    from barrow.promises import DiscreteEmd, Emd, Model, Promise, UserLevel, alarm, cap, percent_up
+    from barrow.promises import DiscreteEmd, Emd, Model, Policy, Promise, UserLevel, alarm, cap, percent_up
+    from barrow.promises.policy import to_promise
     from barrow.questions import Question, declared_parts, to_question
     from barrow.questions.estimates import widest
     from barrow.questions.plan_text import answer_json, brief_lines, warnings, worst_alarm
@@ -43,7 +44,8 @@ else:
             "barrow.ledger.published": "FILE",
             "barrow.ledger.state": "Record",
             "barrow.ledger.store": "ChainHead",
-            "barrow.promises": "DiscreteEmd Emd Model Promise UserLevel alarm cap percent_up",
+            "barrow.promises": "DiscreteEmd Emd Model Policy Promise UserLevel alarm cap percent_up",
+            "barrow.promises.policy": "to_promise",
             "barrow.questions": "Question declared_parts to_question",
             "barrow.questions.estimates": "widest",
             "barrow.questions.plan_text": "answer_json brief_lines warnings worst_alarm",

@@ -130,10 +130,10 @@ def histogram_candidates(
                 raise
             cannot[name] = error.problem.rstrip(".")
     if not candidates:
+        alike = {why: [name for name in cannot if cannot[name] == why] for why in cannot.values()}
+        reasons = "; ".join(f"{' and '.join(names)}: {why}" for why, names in alike.items())
         raise ParameterError(
-            "No mechanism can give this histogram: "
-            + "; ".join(f"{name}: {why}" for name, why in cannot.items())
-            + ".",
+            f"No mechanism can give this histogram: {reasons}.",
             allowed="a delta above 0 and a public number of items for each person (items = 30), or another model",
             fix="items = 30 in the question, and a delta such as 1e-9",
         )

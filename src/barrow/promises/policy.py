@@ -305,9 +305,13 @@ def describe_distance(promise: Promise, space: Space) -> str:
     >>> from barrow.spaces import Earth
     >>> describe_distance(Promise(1, "100 mi", 1), Earth())
     '100 mi'
+    >>> from barrow.spaces import Discrete
+    >>> describe_distance(Promise(1, "1/2", 1), Discrete(["a", "b"]))
+    '1/2 of the largest distance'
     """
     text = str(promise.distance)
-    return text if isinstance(promise.distance, str) or space.unit else f"{text} of the largest distance"
+    bare = not space.unit and re.fullmatch(r"[0-9./\s]+", text)
+    return f"{text} of the largest distance" if bare else text
 
 
 def describe_move(promise: Promise, space: Space) -> str:

@@ -181,10 +181,10 @@ def odds_sentence(epsilon: float, delta: float = 0.0) -> str:
     >>> odds_sentence(0.2)
     'A 50 % guess can become at most 55.0 %.'
     >>> odds_sentence(25)
-    'A 50 % guess can become near certainty: this is not protected.'
+    'A 50 % guess can become almost certain: this is not protected.'
     """
     if epsilon > 5:
-        return "A 50 % guess can become near certainty: this is not protected."
+        return "A 50 % guess can become almost certain: this is not protected."
     return f"A 50 % guess can become at most {percent_up(odds_upper(epsilon, delta))}."
 
 

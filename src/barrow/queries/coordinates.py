@@ -91,7 +91,7 @@ def similarity(
         rows,
         kind="similarity",
         names=[f"similarity to {x}" for x in labels],
-        description=f"the mean over people of their items' {what} with {len(rows)} query vectors",
+        description=f"the mean over people of their items' {what} with {len(rows)} query vector{'s' * (len(rows) > 1)}",
         arguments={"vectors": given.tolist(), "names": labels},
         over=over,
         step=step,
@@ -118,12 +118,13 @@ def linear_embedding(
     """
     rows = finite_array(matrix, "matrix", ndim=2)
     labels = [f"output {j + 1}" for j in range(len(rows))] if names is None else [str(x) for x in names]
+    many = "1 linear function" if len(rows) == 1 else f"{len(rows)} linear functions"
     return _linear(
         space,
         rows,
         kind="linear_embedding",
         names=labels,
-        description=f"the mean over people of {len(rows)} linear functions of their items' vectors",
+        description=f"the mean over people of {many} of their items' vectors",
         arguments={"matrix": rows.tolist(), "names": labels, "unit": unit},
         over=over,
         step=step,

@@ -122,17 +122,17 @@ def _share(space: Space, given: dict[str, Any]) -> Built:
             allowed="a ramp that is half below and half above the threshold, within 0 and 1",
             fix=f'ramp = "{exact_text(widest)}"' if widest else 'above = "90 %"',
         )
-    inner, where = _region(space, given["region"])
+    inner, where, edge = _region(space, given["region"])
     much = f"more than about {near(above, '%')} of their items"
     if not given["bracket"]:
         words = (
             f"the share of people with {much} {where} (counted in full from {near(end, '%')}, not at all up to "
-            f"{near(start, '%')}, in between in part)"
+            f"{near(start, '%')}, in between in part{edge})"
         )
         return Ramps(inner, (start,), ramp), words, [f"share of people with {much} {where}"]
     words = (
         f"the share of people with more than {near(above, '%')} of their items {where}, between two shares with ramps "
-        f"from {near(start, '%')} to {near(above, '%')} and from there to {near(end, '%')}"
+        f"from {near(start, '%')} to {near(above, '%')} and from there to {near(end, '%')}{edge}"
     )
     names = [
         f"no less than the share of people with {near(above, '%')} or more of their items {where}",
@@ -141,8 +141,8 @@ def _share(space: Space, given: dict[str, Any]) -> Built:
     return Ramps(inner, (start, above), ramp / 2), words, names
 
 
-def _region(space: Space, region: Any) -> tuple[Query, str]:
-    """The share of one item in the region, and where that is in words."""
+def _region(space: Space, region: Any) -> tuple[Query, str, str]:
+    """The share of one item in the region, where that is in words, and how its edge falls."""
     table: dict[str, Any]
     if isinstance(region, Mapping):
         table = dict(region)
@@ -166,12 +166,12 @@ def _region(space: Space, region: Any) -> tuple[Query, str]:
             )
         border = Fraction(1)
     inner = region_share(space, ramp=border, **table)
-    name = str(inner.outputs[0]).removeprefix("share ")
+    name, edge = str(inner.outputs[0]).removeprefix("share "), ""
     if space.geometry.equidistant and len(table.get("members", ())) == 1:
         name = f"at {table['members'][0]}"
     elif not space.geometry.equidistant:
-        name += f" (its edge falls to 0 over {border})"
-    return inner, name
+        edge = f"; the edge of the region falls to 0 over {border}"
+    return inner, name, edge
 
 
 def _radius(space: Space, given: dict[str, Any]) -> Built:
@@ -191,7 +191,7 @@ def _radius(space: Space, given: dict[str, Any]) -> Built:
         quantise(far * space.diameter, evaluation_error=distance_slack(space, far) * space.diameter),
         {}, ClosedForm(lambda p: space.diameter * (1.0 if math.isinf(p) else far.shape[1] ** (1.0 / p))),
     )  # fmt: skip
-    words = f"the mean over people of the mean distance of their items from their own best centre, of {which}"
+    words = f"the mean over people of the mean distance of their items from the centre that suits them best, of {which}"
     return Radius(inner), words + _unit(space), ["mean distance from one's own centre"]
 
 

@@ -193,7 +193,7 @@ class Items(ItemWiseQuestion):
         moved, guess = facts.distortion, facts.uniform_guess
         far = "" if moved is None else f" A report is {moved:.3g}{unit} from its item on average"
         far += "" if moved is None else f" (a uniform guess: {guess:.3g}{unit})." if guess is not None else "."
-        warning = f" {facts.warning}" if facts.warning else ""
+        warning = " One by one the reports are nearly useless." if facts.warning else ""
         return (
             f"We released {statement.released} of {statement.people:,} people, {how_many(facts)}. Every item was "
             f"replaced by a random report ({needed(facts.noise).distribution}).{far}{warning}"

@@ -93,15 +93,16 @@ def about_words(about: float, most: float, unit: str) -> str:
 def off_words(statement: Statement, predicted: float, most: float) -> str:
     """How far off a released histogram is: by itself where that is known, else as it was predicted."""
     own, unit = statement.error_after, statement.unit
-    before = f"about {near(predicted, unit)}, at most about {near(most, unit)}"
+    before = about_words(predicted, most, unit)
     if own is None:
-        return f"On average, records appear {before} from where they were (predicted)."
+        return f"On average, records appear {before}{',' * (', ' in before)} from where they were (predicted)."
     size = near(own.about, unit, digits=digits_of(statement))
     about = f"On average, records appear about {size} from where they were"
     if own.between is None:
         return f"{about}, computed from the released values (predicted: {before})."
     low, high = (near(size, unit, digits=1) for size in own.between)
-    ends = f", between {low} and {high}, depending on how records lie between nodes" if low != high else ""
+    where = "depending on where records lie between the nodes of the graph"
+    ends = f"; the true average is between {low} and {high}, {where}" if low != high else ""
     return f"{about} (predicted: {before}){ends}."
 
 

@@ -108,6 +108,15 @@ def finer_words(terms: Terms) -> str:
     return words if gain >= 2.0 else ""
 
 
+def _of_largest(apart: float) -> str:
+    """A distance of a space without a unit.
+
+    >>> _of_largest(1.0), _of_largest(0.5)
+    ('the largest distance', '0.5 of the largest distance')
+    """
+    return "the largest distance" if apart == 1.0 else near(apart, "of the largest distance", digits=4)
+
+
 def missing_people(answer: Answer) -> str:
     """What people without records count as, and how well it is hidden that somebody is one of them."""
     space = answer.terms.space
@@ -117,7 +126,8 @@ def missing_people(answer: Answer) -> str:
             "cannot be told from people whose records are there"
         )
     epsilon = float_up(charge(answer, Fraction(1), space.no_records_distance))
-    far = near(float(space.no_records_distance) * space.diameter, space.unit or "of the largest distance", digits=4)
+    apart = float(space.no_records_distance)
+    far = near(apart * space.diameter, space.unit, digits=4) if space.unit else _of_largest(apart)
     default = space.label(space.records_space.default_item)
     # A ledger of alpha may be about the space without this item, and every promise is about records that move.
     counted = f", also from people whose records are all at {default!r}, which a ledger of alpha counts as the same"

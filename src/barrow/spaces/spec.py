@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from barrow.errors import ParameterError, plain_table, reading, unknown_name
+from barrow.errors import ParameterError, nearest_name, plain_table, reading, unknown_name
 from barrow.numerics import Exact, exact, ungrouped
 from barrow.registry import Registry, declared, package_of
 from barrow.spaces.augmented import base_space
@@ -401,8 +401,11 @@ def _two_ways(distance: object, number: str, unit: str) -> ParameterError:
 def _wrong_unit(distance: object, unit: str, space: Space) -> ParameterError:
     typed = str(distance).strip()
     text = f"has the unit {unit!r}" if unit else "has no unit"
+    meant = nearest_name(unit, units_of(space)) if unit else space.unit
+    tenth = f"{space.diameter / 10:.6g} {space.unit}"
+    fix = f"{typed.removesuffix(unit).strip()} {meant}" if meant else tenth
     return ParameterError(
         f"The distance {distance} {text}, but the {space.kind} space measures in {space.unit or 'no unit'}.",
         allowed=", ".join(units_of(space)) or "a bare number between 0 and 1",
-        fix=f'"{typed if not unit else f"{space.diameter / 10:.6g}"} {space.unit}"' if space.unit else '"0.1"',
+        fix=f'"{fix}"' if space.unit else '"0.1"',
     )

@@ -42,7 +42,7 @@ from barrow.study.study import Study
 if TYPE_CHECKING:
     from barrow.planning.after import OwnError
 
-STATEMENT_VERSION = 3
+STATEMENT_VERSION = 4
 """Grows with every change of fields or words; statements of every version stay readable."""
 _SINCE_2 = ("claim", "publication")
 _LONGEST_SPACE = 20_000
@@ -225,7 +225,7 @@ def parse_statement(content: bytes, what: str = "This") -> Statement:
     Traceback (most recent call last):
     ...
     barrow.errors.ParameterError: This is a statement of version 7. It was not checked.
-      allowed: versions 1 to 3, which this barrow reads
+      allowed: versions 1 to 4, which this barrow reads
       fix:     use the barrow that wrote it
     """
     try:
