@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from barrow.numerics.exact import PERCENT, at_least, at_most, near, with_interval
@@ -42,8 +43,9 @@ def first_values(result: Release, shown: int = _SHOWN, groups: int = _GROUPS) ->
 
     lines = quantile_words(tables.get("quantiles", []))
     lines += [f"no records: {_share(row)}" for row in tables.get("no_records", [])]
-    apart = [row for row in rows if row.get("x", row.get("lat", "")) is None]  # what is outside has no place
-    lines += [f"{row['item']}: {_share(row)}" for row in apart]
+    # What is outside has no place, and is the last.
+    apart = list(takewhile(lambda row: row.get("x", row.get("lat", "")) is None, reversed(rows)))
+    lines += [f"{row['item']}: {_share(row)}" for row in reversed(apart)]
     found = tables.get("regions", [])
     if not found:
         top = sorted(rows, key=lambda row: -number(row, "share"))[:shown]

@@ -14,9 +14,11 @@ from barrow.spaces.shapes import cell_places
 from barrow.spaces.space import Floats
 
 _DIGITS = 9
+Shapes = Sequence[Floats | None] | Floats
+"""Corners (latitude, longitude) of the cell of each row that has one; one array where all have equally many."""
 
 
-def feature_collection(rows: Rows, shapes: Sequence[Floats | None], properties: Mapping[str, Sequence[object]]) -> str:
+def feature_collection(rows: Rows, shapes: Shapes, properties: Mapping[str, Sequence[object]]) -> str:
     """The rows as features: the polygon of each, or its point.
 
     Args:
@@ -39,11 +41,14 @@ def _json_texts(values: Sequence[object]) -> list[str]:
     return json.dumps(values, separators=("\n", ": "))[1:-1].split("\n") if values else []
 
 
-def _geometries(rows: Rows, shapes: Sequence[Floats | None]) -> list[str]:
+def _geometries(rows: Rows, shapes: Shapes) -> list[str]:
     """The geometries as JSON: all at once where they have equally many corners."""
-    if not shapes or any(shape is None or shape.shape != shapes[0].shape for shape in shapes):  # type: ignore[union-attr]
-        return [json.dumps(shape_of(shape, row)) for shape, row in zip(shapes, rows, strict=True)]
-    corners = np.stack([shape for shape in shapes if shape is not None])[:, :, ::-1] + 0.0
+    if not isinstance(shapes, np.ndarray):
+        first = next(iter(shapes), None)
+        if first is None or any(shape is None or shape.shape != first.shape for shape in shapes):
+            return [json.dumps(shape_of(shape, row)) for shape, row in zip(shapes, rows, strict=True)]
+        shapes = np.stack([shape for shape in shapes if shape is not None])
+    corners = shapes[:, :, ::-1] + 0.0
     numbers, where = np.unique(corners, return_inverse=True)  # neighbours share their corners
     exact = [_rounded(number) for number in numbers.tolist()]
     rounded, where = np.array(exact)[where].reshape(corners.shape), where.reshape(corners.shape)

@@ -28,7 +28,8 @@ def cells_file(rows: Rows, space: Space, folder: Path | None = None) -> dict[str
     known = [k for k, ring in enumerate(corners) if ring is not None]
     if not known:
         return {}
-    rings = np.stack([ring for ring in corners if ring is not None])
+    some = corners if isinstance(corners, np.ndarray) else [ring for ring in corners if ring is not None]
+    rings = np.asarray(some)
     shapes = np.full(len(rows), None, dtype=object)  # what is outside the space is nowhere
     shapes[known] = polygons(rings)
     columns = columns_of(rows)

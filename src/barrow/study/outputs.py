@@ -26,8 +26,7 @@ from barrow.questions.value_tables import places_of
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
 from barrow.spaces.shapes import cell_places
-from barrow.spaces.space import Floats
-from barrow.study.features import ends_of, feature_collection, flow_lines
+from barrow.study.features import Shapes, ends_of, feature_collection, flow_lines
 
 FLOWS = "flows.geojson"
 """Flows between places that stand out, as lines."""
@@ -279,17 +278,22 @@ def _geojson(rows: Rows, space: Space | None, ends: bool) -> bytes:
     return feature_collection(rows, shapes, told).encode()
 
 
-def row_polygons(rows: Rows, space: Space) -> list[Floats | None]:
-    """The corners (latitude, longitude) of the cell of each row, once for each group; None for what has no cell."""
+def row_polygons(rows: Rows, space: Space) -> Shapes:
+    """The corners (latitude, longitude) of the cell of each row, once for each group; None for what has no cell.
+
+    One array where each row has a cell: taking it apart takes longer than writing it.
+    """
     where = space.geometry.within or space.records_space
     cells = cell_places(base_space(where))
     if cells is not None and len(rows) % where.items == 0 and "item" in rows[0]:
+        if cells.corners is not None and len(cells) == where.items:
+            return np.concatenate([cells.corners] * (len(rows) // where.items))
         corners = [None] * len(cells) if cells.corners is None else list(cells.corners)
         return [*corners, *[None] * (where.items - len(cells))] * (len(rows) // where.items)
     if any(row["lat"] is None for row in rows):
         return [None] * len(rows)
     around = places_of(rows, base_space(where).geometry.box).corners
-    return [None] * len(rows) if around is None else list(around)
+    return [None] * len(rows) if around is None else around
 
 
 def region_features(rows: Rows) -> bytes:

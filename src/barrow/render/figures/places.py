@@ -132,6 +132,6 @@ def disc_radius(x: Floats, y: Floats) -> float:
     if len(x) < 2:
         return 8.0
     some = np.linspace(0, len(x) - 1, min(len(x), 31)).astype(np.int64)
-    apart = np.hypot(x[some][:, None] - x[None, :], y[some][:, None] - y[None, :])
-    apart[np.arange(len(some)), some] = np.inf
-    return float(np.round(np.clip(median(apart.min(axis=1)) / 2, 2.5, 8.0), 1))
+    squares = (x[some][:, None] - x[None, :]) ** 2 + (y[some][:, None] - y[None, :]) ** 2
+    squares[np.arange(len(some)), some] = np.inf
+    return float(np.round(np.clip(median(np.sqrt(squares.min(axis=1))) / 2, 2.5, 8.0), 1))
