@@ -228,7 +228,7 @@ def test_extremes_fall_back_to_composition_at_once(randomiser, alpha, reports, i
     result = blanket_alpha0_lower(alpha, randomiser, **rest)
     assert result == pytest.approx(float(Fraction(alpha)) / items, rel=1e-12)
     assert price(
-        ShuffledReports(result, model="central", randomiser=randomiser.text, **rest)
+        ShuffledReports(result, model="central", randomiser=randomiser.name, **rest)
     ).definition.alpha <= Fraction(alpha)
 
 

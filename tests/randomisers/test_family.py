@@ -54,7 +54,7 @@ def test_a_name_is_given_exactly_where_it_is_true(s, t, r, alpha0):
     if channel.family is None:
         assert result > mpmath.mpf("0.99e-12")
     else:
-        assert channel.family == expected == parse_randomiser(expected).text
+        assert channel.family == expected == parse_randomiser(expected).name
         assert result <= mpmath.mpf("1e-12")
     if 1e-3 < alpha0 < 10:
         assert channel.family is not None

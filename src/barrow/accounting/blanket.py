@@ -29,8 +29,9 @@ from barrow.accounting.flow import _FLOOR_SHARE, FlowProfile
 from barrow.accounting.inputs import alpha_down, open_delta, reports_and_items
 from barrow.accounting.profile import LARGEST_LEVEL, inflation_upper
 from barrow.errors import ParameterError
-from barrow.numerics import Exact, exact, exact_text, float_down, largest_safe, short_down, whole
+from barrow.numerics import Exact, exact, float_down, largest_safe, short_down, whole
 from barrow.numerics.gdp import gdp_epsilon_upper
+from barrow.promises.channels import EvenClusters
 from barrow.promises.definitions import share
 
 Floats = NDArray[np.float64]
@@ -56,36 +57,24 @@ def with_entries(rate: float) -> float:
 
 
 @dataclass(frozen=True)
-class ResponseRandomiser:
+class ResponseRandomiser(EvenClusters):
     """GKRR on ``clusters`` x ``members`` items: weights e^alpha0 itself, e^((1-r) alpha0) its cluster, 1 elsewhere.
 
     Items of a cluster are ``radius`` apart, items of different clusters 1. ``members=1`` is k-ary randomised response.
 
-    >>> ResponseRandomiser(10, 10, "0.05").text
+    >>> ResponseRandomiser(10, 10, "0.05").name
     'gkrr:10x10:0.05'
     """
 
-    clusters: int
-    members: int
-    radius: Fraction
-
     def __init__(self, clusters: int, members: int = 1, radius: Exact = 1) -> None:
-        object.__setattr__(self, "clusters", whole(clusters, "clusters"))
-        object.__setattr__(self, "members", whole(members, "members"))
-        object.__setattr__(self, "radius", share(radius, "radius"))
+        sizes = whole(clusters, "clusters"), whole(members, "members")
+        vars(self).update(clusters=sizes[0], members=sizes[1], radius=share(radius, "radius"))
         if self.clusters < 2:
             raise ParameterError(
                 "A response randomiser of one cluster has no items at distance 1.",
                 allowed="two clusters or more",
                 fix="clusters=2",
             )
-
-    @property
-    def text(self) -> str:
-        """The randomiser as it is written on the command line."""
-        if self.members == 1:
-            return f"krr:{self.clusters}"
-        return f"gkrr:{self.clusters}x{self.members}:{exact_text(self.radius)}"
 
     @property
     def least_distance(self) -> Fraction:

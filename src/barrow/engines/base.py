@@ -85,11 +85,7 @@ class Columns:
                 raise ParameterError(f"{name} is {text!r}.", allowed="the name of a column", fix=f'{name}="column"')
         if not names:
             raise ParameterError("items is empty.", allowed="at least one column", fix='items="item"')
-        object.__setattr__(self, "user", user)
-        object.__setattr__(self, "items", names)
-        object.__setattr__(self, "zone", zone)
-        for name, column in further.items():
-            object.__setattr__(self, name, column)
+        vars(self).update(user=user, items=names, zone=zone, **further)
 
     def __repr__(self) -> str:
         named = {name: getattr(self, name) for name in ("weight", "group", "time", "zone")}

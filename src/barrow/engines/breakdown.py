@@ -112,9 +112,7 @@ class Breakdown:
     zone: str = "UTC"
 
     def __init__(self, cells: Sequence[Cell], labels: Sequence[str] = (), zone: str = "UTC") -> None:
-        object.__setattr__(self, "cells", tuple(cells))
-        object.__setattr__(self, "labels", tuple(labels))
-        object.__setattr__(self, "zone", zone)
+        vars(self).update(cells=tuple(cells), labels=tuple(labels), zone=zone)
         self._check()
 
     def _check(self) -> None:

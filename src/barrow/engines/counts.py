@@ -134,8 +134,7 @@ class Sampled(Counts):
     private: bool
 
     def __init__(self, items: ArrayLike, counts: ArrayLike, *, samples: int, users: int, private: bool) -> None:
-        object.__setattr__(self, "samples", int(samples))
-        object.__setattr__(self, "private", bool(private))
+        vars(self).update(samples=int(samples), private=bool(private))
         super().__init__(items, np.full(np.shape(items), samples), counts, users=users)
 
     def with_users(self, users: int, default_item: int) -> Sampled:

@@ -7,6 +7,7 @@ row for each person and item, which every engine gives user by user.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,8 @@ import numpy as np
 from barrow.engines.counts import (
     Counts,
     Integers,
-    check_users,
     known_items,
     merged,
-    refuse_more_users,
     refuse_states,
     refuse_too_many,
 )
@@ -42,7 +41,7 @@ class PeopleCounts(Counts):
     profiles: Profiles
 
     def __init__(self, profiles: Profiles) -> None:
-        object.__setattr__(self, "profiles", profiles)
+        vars(self).update(profiles=profiles)
         rows = np.diff(np.append(profiles.starts, len(profiles.items)))
         held = merged(profiles.items, np.repeat(profiles.sizes, rows), profiles.counts, users=len(profiles))
         super().__init__(held.items, held.sizes, held.counts, users=held.users)
@@ -53,14 +52,8 @@ class PeopleCounts(Counts):
         >>> PeopleCounts(Profiles.of_users([[1]])).with_users(3, default_item=0).counts.tolist()
         [2, 1]
         """
-        check_users(users)
-        if users < self.users:
-            raise refuse_more_users()
-        more = super().with_users(users, default_item)
-        result = object.__new__(PeopleCounts)
-        for name, value in (("items", more.items), ("sizes", more.sizes), ("counts", more.counts), ("users", users)):
-            object.__setattr__(result, name, value)
-        object.__setattr__(result, "profiles", self.profiles)
+        result = copy(self)
+        vars(result).update(vars(super().with_users(users, default_item)))
         return result
 
     def __repr__(self) -> str:

@@ -48,9 +48,7 @@ class ItemSums:
         ids, steps = np.array(items, dtype=np.int64), limbs_of(values)
         for array in (ids, steps):
             array.setflags(write=False)
-        object.__setattr__(self, "items", ids)
-        object.__setattr__(self, "steps", steps)
-        object.__setattr__(self, "users", int(users))
+        vars(self).update(items=ids, steps=steps, users=int(users))
         good = ids.shape == steps.shape[1:] and self.users >= 0
         good = good and bool((ids[:1] >= 0).all() and (np.diff(ids) > 0).all() and steps.any(axis=0).all())
         if not good or not self.users * (_MASS - _MOST_LEFT) <= sum_of(steps) <= self.users * _MASS:

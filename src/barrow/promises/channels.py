@@ -1,18 +1,44 @@
-"""The channel of one item, as events hold it: exact weights of each report on each item, and distances of items."""
+"""Channels of one item, as events hold them: by the name of randomised response, or exact weights and distances."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
 from barrow.errors import ParameterError
-from barrow.numerics import digest_of
+from barrow.numerics import digest_of, exact_text
 
 MOST_ITEMS = 64
 MOST_REPORTS = 256
 """Larger channels are not written into events: a price would take long, and a record would be large."""
+
+
+@dataclass(frozen=True)
+class EvenClusters:
+    """Clusters of one size whose items are r apart, and 1 apart across: what randomised response is about.
+
+    Args:
+        clusters: S, two or more.
+        members: T.
+        radius: r, exact; 1 where T is 1.
+
+    >>> EvenClusters(10, 10, Fraction(1, 20)).name, EvenClusters(3, 1, Fraction(1)).name
+    ('gkrr:10x10:0.05', 'krr:3')
+    """
+
+    clusters: int
+    members: int
+    radius: Fraction
+
+    @property
+    def name(self) -> str:
+        """The name of randomised response on them, in events and on the command line."""
+        if self.members == 1:
+            return f"krr:{self.clusters}"
+        return f"gkrr:{self.clusters}x{self.members}:{exact_text(self.radius)}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +70,7 @@ class ItemChannel:
             raise _unreadable("has rows of different sums, or negative weights")
         if len(apart) != len(rows) * (len(rows) - 1) // 2 or not all(0.0 < d <= 1.0 for d in apart):
             raise _unreadable("has distances that are not in (0, 1], one for each pair of items")
-        object.__setattr__(self, "weights", rows)
-        object.__setattr__(self, "distances", apart)
+        vars(self).update(weights=rows, distances=apart)
 
     @property
     def items(self) -> int:

@@ -48,16 +48,15 @@ class Grouping:
         labels: Sequence[str] = (),
         distance: Exact | None = None,
     ) -> None:
-        object.__setattr__(self, "name", _word(name, "A grouping", 'name = "region"'))
+        vars(self).update(name=_word(name, "A grouping", 'name = "region"'), distance=distance)
         if self.name == EVERYBODY:
             raise ParameterError(
                 "A grouping is called 'all', which stands for everybody.", allowed="another name", fix='name = "region"'
             )
-        object.__setattr__(self, "column", self.name if column is None else _word(column, "A column", 'column = "x"'))
+        vars(self).update(column=self.name if column is None else _word(column, "A column", 'column = "x"'))
         pairs = tuple(sizes.items()) if isinstance(sizes, Mapping) else tuple(sizes)
         names = (labels,) if isinstance(labels, str) else tuple(labels)
-        object.__setattr__(self, "distance", distance)
-        object.__setattr__(self, "hidden_labels", tuple(_word(one, "A group", 'labels = ["a", "b"]') for one in names))
+        vars(self).update(hidden_labels=tuple(_word(one, "A group", 'labels = ["a", "b"]') for one in names))
         if names or distance is not None:
             self._check_hidden(bool(pairs))
         elif not pairs or len({label for label, _ in pairs}) < len(pairs):
@@ -71,7 +70,7 @@ class Grouping:
                 fix='sizes = {north = 512, south = 571}, or labels = ["a", "b"] and distance = "20 km"',
             )
         known = tuple((_word(label, "A group", 'sizes = {"north" = 512}'), checked_people(n)) for label, n in pairs)
-        object.__setattr__(self, "sizes", known)
+        vars(self).update(sizes=known)
 
     def _check_hidden(self, sized: bool) -> None:
         names = self.hidden_labels

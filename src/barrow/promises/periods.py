@@ -312,10 +312,8 @@ class Window:
         ordered = sorted(range(len(self.periods)), key=lambda i: self.periods[i])
         equal = self.weights is None or len(set(self.weights)) == 1
         weights = None if equal or self.weights is None else tuple(self.weights[i] for i in ordered)
-        object.__setattr__(self, "periods", tuple(self.periods[i] for i in ordered))
-        object.__setattr__(self, "weights", weights)
-        if len(self.periods) == 1:
-            object.__setattr__(self, "pool", "records")
+        pool = "records" if len(self.periods) == 1 else self.pool
+        vars(self).update(periods=tuple(self.periods[i] for i in ordered), weights=weights, pool=pool)
 
     @classmethod
     def parse(cls, text: str, pool: Pool = "records", weights: tuple[Fraction, ...] | None = None) -> Window:

@@ -16,7 +16,7 @@ from typing import Any
 
 from barrow import heavy
 from barrow.noise.lazy_uniform import working_precision
-from barrow.numerics import exact_text
+from barrow.promises.channels import EvenClusters
 from barrow.randomisers.randomiser import DEEPEST, TOTAL
 from barrow.spaces import Space
 
@@ -26,25 +26,8 @@ _BITS = 256
 
 
 @dataclass(frozen=True)
-class Even:
-    """Clusters of one size, and how far apart their items are.
-
-    Args:
-        clusters: S, two or more.
-        members: T.
-        radius: r, exact; 1 where T is 1.
-    """
-
-    clusters: int
-    members: int
-    radius: Fraction
-
-    @property
-    def name(self) -> str:
-        """The family's name in events."""
-        if self.members == 1:
-            return f"krr:{self.clusters}"
-        return f"gkrr:{self.clusters}x{self.members}:{exact_text(self.radius)}"
+class Even(EvenClusters):
+    """Randomised response on clusters of one size, in whole weights."""
 
     def stops(self, slope: float) -> tuple[int, int, int] | None:
         """Whole weights of stopping at the root, at a cluster and at an item, or None where 62 bits are too few.
