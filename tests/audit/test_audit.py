@@ -28,7 +28,8 @@ def test_quick_audits_pass_with_enough_pairs():
     verdict = audit_all(only=QUICK, planted=False)
     assert verdict.passed
     assert all(f.pairs >= 2000 for f in verdict.findings if f.mechanism != "ledger")
-    assert max(f.used for f in verdict.findings) == pytest.approx(1.0, abs=1e-6)  # tight: the audit has power
+    for finding in verdict.findings:  # tight, each of them: an audit that sees half of every loss would pass as well
+        assert finding.mechanism == "ledger" or finding.used == pytest.approx(1.0, abs=1e-6), finding.mechanism
     assert verdict.summary()["violations"] == 0
 
 
