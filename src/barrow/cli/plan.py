@@ -74,13 +74,18 @@ def plan(
         study = in_series(study, questions, releases, period)
         questions = list(study.questions)
     with work.bars(output.progress):
+        asked, together = len(questions), tuple[str, ...]()
+        if asked > 1:
+            released = work.jointly(study, questions, lambda one: study.abouts(one, period or _shown(study)))
+            questions, together = list(released.questions), released.lines
         parts = [result for question in questions for result in planned_parts(study, question, period)]
         plans = [result.plan for result in parts]
         wrote = write_page(lambda: pages.plan_report(plans, dataset=study.dataset), html, opened, "plan.html")
     left = work.lines_left(study, plans)
-    together = work.together_lines(plans) if len(parts) > 1 else []
     if output.as_json:
-        echo_json({**_told(study, parts, left), **({"together": together} if together else {})})
+        echo_json(
+            {**_told(study, parts, left, several=asked > 1), **({"together": list(together)} if together else {})}
+        )
     else:
         for line in [] if study.grids is None or output.quiet else study.grids.lines():
             echo(line)
@@ -118,6 +123,11 @@ def _tightest(left: Sequence[str]) -> Sequence[str]:
     return [left[fewest]]
 
 
+def _shown(study: work.Study) -> str | None:
+    """The period that a plan is about where nobody says: periods are alike."""
+    return None if study.calendar is None else work.LAST
+
+
 def next_step(study: work.Study, file: str | None) -> str:
     """What to type next, about the study in ``file``."""
     if study.model in (work.Model.LOCAL, work.Model.SHUFFLE):
@@ -139,14 +149,16 @@ def _with_periods(study: work.Study, periods: int | None) -> work.Study:
     return study.replace(periods=periods)
 
 
-def _told(study: work.Study, parts: Sequence[work.ReleaseParts], left: Sequence[str]) -> dict[str, Any]:
+def _told(
+    study: work.Study, parts: Sequence[work.ReleaseParts], left: Sequence[str], *, several: bool
+) -> dict[str, Any]:
     grids = {} if study.grids is None else {"grids": study.grids.to_json()}
     told = []
     for built in parts:
         groups = {str(label): one.error for label, one in built.plans.items() if label is not None}
         about = {"groups": groups} if groups else {}
         told.append({**work.answer_json(built.plan), **grids, **about, **({"left": list(left)} if left else {})})
-    return told[0] if len(told) == 1 else {"plans": told}
+    return {"plans": told} if several or len(told) > 1 else told[0]
 
 
 def _show(study: work.Study, parts: work.ReleaseParts, quiet: bool, verbose: bool, *, several: bool) -> None:

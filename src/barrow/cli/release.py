@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +73,10 @@ def release(
             echo(line, err=True)
     if counts is not None:
         study = study.replace(data=(study.data or work.Data()).counted(counts))
-    if not names and len(questions) > 1 and study.calendar is None:
-        open_ones = [question for question in questions if not (_results(study) / question.label).exists()]
-        questions = open_ones or questions
     questions = [study.by(question, by or None) for question in questions]
+    if len(questions) > 1:
+        abouts = partial(study.abouts, period=period, pool=pool, weights=weights)
+        questions = _open_together(study, questions, names, output, abouts)
     version = flags.get("version") if study.calendar is not None else None
     wanted = [
         (series, about, work.release_folder(question, about, version, _results(study)))
@@ -84,9 +86,11 @@ def release(
     ]
     if len(wanted) > 1 and (out is not None or key is not None):
         raise ParameterError("Several questions are asked.", allowed="--out and --key for one", fix="name the question")
-    done = []
+    done: list[work.Release] = []
     for series, about, folder in wanted:
         result, again = _released(series, about, folder if out is None else Path(out), key, output.silent)
+        if any(result.folder == other.folder for other in done):  # it answers several questions
+            continue
         done.append(result)
         if not output.as_json:
             _show(result, again, output.quiet, verbose, several=len(wanted) > 1)
@@ -125,6 +129,23 @@ def _released(
         }.get(reached[-1], "Interrupted before the budget was charged. Nothing was spent.")
         echo(text, err=True)
         raise SystemExit(130) from None
+
+
+def _open_together(
+    study: work.Study,
+    questions: Sequence[work.Question],
+    names: Sequence[str],
+    output: Printer,
+    abouts: Callable[[work.Question], Sequence[Sequence[work.About]]],
+) -> list[work.Question]:
+    """Of several questions those without a release, unless there are names; one in place of those that gain by it."""
+    listed = not names and study.calendar is None
+    open_ones = [one for one in questions if not (listed and (_results(study) / one.label).exists())]
+    released = work.jointly(study, open_ones, abouts)
+    result = [one for one in released.questions if not (listed and one.label in released.before)]
+    for line in () if output.silent else released.lines:
+        echo(line)
+    return result or list(questions)
 
 
 def _results(study: work.Study) -> Path:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from barrow.questions.plan_text import answer_json, brief_lines, warnings, worst_alarm
     from barrow.questions.question import is_resolved
     from barrow.questions.recalled import keep_choices
-    from barrow.questions.together import together_lines
     from barrow.spaces import cell_key, parse_space, parse_spec, space_from_spec, units_of
     from barrow.study import Data, Release, Study, read_study, study_from_spec, verify
     from barrow.study.about import LAST, About, release_folder
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from barrow.study.bars import bars
     from barrow.study.file import AUTO, promise_table, read_table
     from barrow.study.folders import read_regular
+    from barrow.study.jointly import jointly
     from barrow.study.keys import parameters_of
     from barrow.study.left import lines_left
     from barrow.study.models import compare_models
@@ -51,7 +51,6 @@ else:
             "barrow.questions.plan_text": "answer_json brief_lines warnings worst_alarm",
             "barrow.questions.question": "is_resolved",
             "barrow.questions.recalled": "keep_choices",
-            "barrow.questions.together": "together_lines",
             "barrow.spaces": "cell_key parse_space parse_spec space_from_spec units_of",
             "barrow.study": "Data Release Study read_study study_from_spec verify",
             "barrow.study.about": "LAST About release_folder",
@@ -59,6 +58,7 @@ else:
             "barrow.study.bars": "bars",
             "barrow.study.file": "AUTO promise_table read_table",
             "barrow.study.folders": "read_regular",
+            "barrow.study.jointly": "jointly",
             "barrow.study.keys": "parameters_of",
             "barrow.study.left": "lines_left",
             "barrow.study.models": "compare_models",

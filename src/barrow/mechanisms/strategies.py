@@ -133,6 +133,29 @@ class Strategy:
         """What each answer is off by with probability at most ``miss``, all rounding included."""
         return self._widths(miss)
 
+    def beside(self, first: int, second: int, times: float, miss: float = _MISS) -> float:
+        """What answer ``first`` less t times ``second`` is off by with probability at most ``miss``, for |t| <= times.
+
+        It grows with ``times`` (docs/proofs/no-records.md, section 3).
+        """
+        own, other = (np.abs(self.factors.answers[i]) for i in (first, second))
+        both = own + times * other
+        if self._along_edges is not None:
+            noise = sum(k * self._along_edges[i].half_width(miss / 2.0) for i, k in ((first, 1.0), (second, times)))
+            noise *= 1.0 + 1e-9
+        elif self.additive.name == "Laplace":
+            noise = EdgeSum(both[both > 0.0]).half_width(miss) * float_up(self.scale) * (1.0 + 1e-9)
+        else:
+            across = abs(float(self.factors.answers[first] @ self.factors.answers[second]))
+            size = math.sqrt(float(own @ own) + times**2 * float(other @ other) + 2.0 * times * across)
+            if self.p == "inf":  # which is not the same in every direction: each of the two has half of the misses
+                size, miss = float(both.sum()), miss / 2.0
+            noise = cast("AdditiveNoise", self.additive).distribution.quantile(miss) * size * float_up(self.scale)
+            noise *= 1.0 + 1e-9
+        rounding = float(both.sum()) * (float_up(self.grid) / 2.0) * (1.0 + 1e-9)
+        off = self.factors.off_upper[first] + times * self.factors.off_upper[second]
+        return float(noise + rounding + off + self.workload.rounding_upper * (1.0 + times))
+
     def _widths(self, miss: float) -> Floats:
         answers, scale = np.abs(self.factors.answers), float_up(self.additive.scale) * (1.0 + 1e-9)
         if self._along_edges is not None:

@@ -27,6 +27,7 @@ from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, use
 from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.releasing import noisy_values, summary
 from barrow.questions.statement import AnswerFacts
+from barrow.questions.value_tables import names_of
 from barrow.spaces.space import Floats
 
 
@@ -75,6 +76,10 @@ class RatioAnswer(LinearAnswer):
         """A sum beside a share."""
         return Ratio(self.noise, self.pair.weight, self.pair.query.rounding_upper)
 
+    def ratio_of(self, output: int) -> Ratio:
+        """The sum of one output beside the share."""
+        return self.ratio
+
     @property
     def share_half_width(self) -> float:
         """The released shares are off by more with probability at most 5 %."""
@@ -86,12 +91,14 @@ class RatioAnswer(LinearAnswer):
         # The mean over snapped records lies within the items' range; over records as they are it may lie beyond.
         least, most = (np.broadcast_to(end, (inner.dimension,)) for end in inner.between)
         columns = zip(inner.outputs, self.pair.middles, self.pair.reaches, sums, strict=True)
+        asked = self.parts_named
         for i, (name, middle, reach, total) in enumerate(columns):
             reach += self.query.rounding_upper
-            result = self.ratio.interval(total, share, reach)
+            result = self.ratio_of(i).interval(total, share, reach)
             low, high = (-reach, reach) if result is None else result
             row: TableRow = {
                 **named,
+                **({"question": asked[i]} if asked else {}),
                 "output": name,
                 **placed(inner.space, inner.places, i),
                 "value": None if result is None else middle + min(max(total / share, low), high),
@@ -145,13 +152,14 @@ def _(answer: HoldersAnswer, tables: Mapping[str, Rows]) -> Floats | None:
 def _(answer: HoldersAnswer, drawn: Sample) -> list[str]:
     """The values with their intervals."""
     tables = answer.tables(drawn)
-    lines = [f"{row['output']}: {value_words(row, answer.query.unit)}" for row in tables["values"][:12]]
+    named = list(zip(names_of(tables["values"]), tables["values"], strict=True))[:12]
+    lines = [f"{name}: {value_words(row, answer.query.unit)}" for name, row in named]
     (share,) = tables["people"]
     return [*lines, f"people with records: {value_words(share, PERCENT)}"]
 
 
 @answer_lines.register(HoldersAnswer)
-def _(answer: HoldersAnswer) -> list[str]:
+def ratio_lines(answer: HoldersAnswer) -> list[str]:
     """The noise, and how wide intervals would be."""
     unit = f" {answer.query.unit}".rstrip()
     return [

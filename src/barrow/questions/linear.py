@@ -82,6 +82,10 @@ class Linear(Question):
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
 
+    def outputs_of(self, space: Space) -> tuple[str, ...]:
+        """The name of the question that each value answers, where there are several in one; else nothing."""
+        return ()
+
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
         cached_query(self, space.records_space)
@@ -247,6 +251,12 @@ class LinearAnswer(RankedAnswer):
         return self.measured.snapping_upper if self.measured.snapping_counted else 0.0
 
     @property
+    def parts_named(self) -> tuple[str, ...]:
+        """The name of the question that each value answers, where there are several in one; else nothing."""
+        space = self.terms.space.records_space
+        return self.question.outputs_of(space) if isinstance(self.question, Linear) else ()
+
+    @property
     def half_width(self) -> float:
         """Each value will be within this of the true one with probability at least 95 %, in the question's unit."""
         return self.chosen.error + self.moved
@@ -300,9 +310,10 @@ class LinearAnswer(RankedAnswer):
 
     def rows_of(self, values: Iterable[float], widths: Iterable[float]) -> Rows:
         """A row for each value with its half width."""
-        outputs = zip(self.query.outputs, values, widths, strict=True)
+        outputs, named = zip(self.query.outputs, values, widths, strict=True), self.parts_named
         return [
             {
+                **({"question": named[i]} if named else {}),
                 "output": name,
                 **placed(self.terms.space.records_space, self.query.places, i),
                 "value": float(value),

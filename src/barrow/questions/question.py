@@ -251,6 +251,16 @@ def asked_of(question: Question) -> dict[str, object]:
     return {key: value for key, value in question.to_spec().items() if key not in beside}
 
 
+def named_part(question: Question) -> dict[str, object]:
+    """The question with its name, as a part of one that asks several together.
+
+    >>> from barrow.questions import Mean
+    >>> named_part(Mean(name="age"))
+    {'kind': 'mean', 'name': 'age'}
+    """
+    return {**asked_of(question), "name": question.label}
+
+
 # What a study asks before it plans; each by the type of the question.
 
 

@@ -35,6 +35,7 @@ from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, other_lines
 from barrow.questions.releasing import parameters, simulated, summary
 from barrow.questions.statement import AnswerFacts, Json
+from barrow.questions.value_tables import names_of
 from barrow.spaces.space import Floats
 
 _NAMES = {"Laplace": "laplace", "Gaussian": "gaussian", "l2 K-norm": "l2", "linf K-norm": "linf"}
@@ -156,9 +157,9 @@ def _(answer: StrategyAnswer, sample: Sample) -> list[str]:
     """The answers with their errors, or how many of them stand out from the noise."""
     if len(sample.values) > 12:
         return value_lines(answer, sample)
-    named = zip(answer.query.outputs, sample.values, answer.widths, strict=True)
-    unit = answer.query.unit
-    return [f"{name}: {plus_minus(float(value), width, unit)} (95 %)" for name, value, width in named]
+    names, unit = names_of(answer.tables(sample)["values"]), answer.query.unit
+    rows = zip(names, sample.values, answer.widths, strict=True)
+    return [f"{name}: {plus_minus(float(value), width, unit)} (95 %)" for name, value, width in rows]
 
 
 @parameters.register(StrategyAnswer)
@@ -177,13 +178,17 @@ def _(answer: StrategyAnswer) -> list[str]:
 @answer_lines.register(StrategyAnswer)
 def _(answer: StrategyAnswer) -> list[str]:
     """The noise, the error, and how many combinations get the noise."""
+    return [*linear_lines(answer), released_line(answer)]
+
+
+def released_line(answer: StrategyAnswer) -> str:
+    """How many combinations get the noise, and how wide the answers are on average."""
     strategy, root = answer.strategy, float(np.sqrt((answer.widths**2).mean()))
     unit = f" {answer.query.unit}".rstrip()
-    return [
-        *linear_lines(answer),
+    return (
         f"Released  {strategy.query.dimension:,} combinations ({strategy.factors.name}), from which "
-        f"{answer.query.dimension:,} answers follow; half widths have the root mean square {at_most(root)}{unit}",
-    ]
+        f"{answer.query.dimension:,} answers follow; half widths have the root mean square {at_most(root)}{unit}"
+    )
 
 
 def with_shaped(answer: LinearAnswer) -> LinearAnswer:

@@ -1,93 +1,113 @@
-"""Questions of a study that would be answered more accurately as one: what a workload of them would be off by."""
+"""Questions that are answered more accurately as one: which ones, and how much is gained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 
-import numpy as np
-
-from barrow.numerics.exact import at_most
-from barrow.planning.terms import Terms
-from barrow.promises import Model
+from barrow.numerics.exact import PERCENT, at_most
+from barrow.planning.candidates import ALIKE
 from barrow.questions.answer import Answer
+from barrow.questions.holders import HoldersAnswer
 from barrow.questions.linear import Linear, LinearAnswer
+from barrow.questions.question import Question, named_part
 from barrow.questions.shaped import StrategyAnswer
 from barrow.questions.workload import KINDS, Workload
 
 _QUICK = 200_000
 """Items times values up to which a joint strategy is looked for without being asked for."""
-_WORTH = 1.05
+_LONGEST = 80
+Planned = Callable[[Question], Answer | None]
+"""From a question to its plan; None where it has none."""
 
 
-def together_lines(plans: Sequence[Answer]) -> list[str]:
-    """A line for linear questions that would all be at least five per cent more accurate in one workload.
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One question in place of several.
 
-    Alone each question has its fraction of every promise; together each move of a record is paid for once.
-
-    >>> import barrow as bw
-    >>> regions = [bw.Region(name=f"r{c}", center=c, radius="4 km", ramp="6 km") for c in (5, 20, 30, 50)]
-    >>> line = bw.Line(0, 60, unit="km", step=1)
-    >>> study = bw.Study(line, ["all, 6 km, 0.5"], users=2000, missing="default item", questions=regions)
-    >>> print(together_lines([study.plan(region) for region in regions])[0][:96])
-    r5, r20, r30 and r50 as one question of the kind workload would each be off by at most 0.0896, i
+    Attributes:
+        question: The question.
+        line: Which questions it answers, and what that gains.
     """
-    alone = [plan for plan in plans if isinstance(plan, LinearAnswer) and _may_join(plan)]
-    lines = []
-    for unit in dict.fromkeys(plan.query.unit for plan in alone):
-        line = _line([plan for plan in alone if plan.query.unit == unit])
-        lines += [] if line is None else [line]
-    return lines
+
+    question: Workload
+    line: str
 
 
-def _may_join(plan: LinearAnswer) -> bool:
-    """Whether it could be a part of a workload as it is asked."""
-    question, terms = plan.question, plan.terms
-    plain = isinstance(question, Linear) and (question.noise, question.definition) == ("auto", "auto")
+def may_join(question: Question) -> bool:
+    """Whether a question could be one of several as it is asked; a density has a map of its own.
+
+    >>> from barrow.questions import Density, Mean
+    >>> may_join(Mean()), may_join(Mean(noise="laplace")), may_join(Density(bandwidth="5 km"))
+    (True, False, False)
+    """
     return (
-        plain
+        isinstance(question, Linear)
         and question.kind in KINDS
-        and terms.model is Model.CENTRAL
-        and terms.space.no_records_distance is None
-        and not isinstance(plan, StrategyAnswer)
+        and question.kind != "density"
+        and (question.noise, question.definition, question.by) == ("auto", "auto", ())
     )
 
 
-def _line(plans: Sequence[LinearAnswer]) -> str | None:
-    values = sum(plan.query.dimension for plan in plans)
-    if len(plans) < 2 or plans[0].terms.space.items * values > _QUICK:
-        return None
-    terms = _sum_of([plan.terms for plan in plans])
-    if terms is None:
-        return None
-    parts = [replace(plan.question, fraction=None) for plan in plans]
-    question = Workload(parts=parts)
-    best = question.plan(terms)
-    ends = np.cumsum([plan.query.dimension for plan in plans])
-    each = [float(widths.max()) for widths in np.split(best.widths, ends[:-1])]
-    if any(plan.error < _WORTH * wide for plan, wide in zip(plans, each, strict=True)):
-        return None
-    *names, last = [plan.question.label for plan in plans]
-    unit = f" {plans[0].query.unit}".rstrip()
-    wide, before = (at_most(max(errors)) for errors in (each, [plan.error for plan in plans]))
+def joined(
+    questions: Sequence[Question], fraction: Callable[[Question], Fraction], plan: Planned, names: Collection[str]
+) -> list[Joint]:
+    """A question in place of each group of questions in one unit that all gain five per cent or more.
+
+    Args:
+        questions: Questions that may join.
+        fraction: The share of every promise that each may use.
+        plan: Plans one of them, or one in place of several.
+        names: What no new question may be called.
+    """
+    alone = {question.label: _plain(plan(question)) for question in questions}
+    plans = {label: found for label, found in alone.items() if found is not None}
+    results = []
+    for unit in dict.fromkeys(found.query.unit for found in plans.values()):
+        group = [q for q in questions if q.label in plans and plans[q.label].query.unit == unit]
+        while len(group) > 1:
+            whole = sum(map(fraction, group), Fraction(0))
+            parts = [named_part(question) for question in group]
+            size = sum(plans[q.label].query.table.shape[0] * plans[q.label].query.dimension for q in group)
+            joint = Workload(name=_name([q.label for q in group], names), parts=parts, fraction=min(whole, Fraction(1)))
+            found = plan(joint) if whole <= 1 and size <= _QUICK else None
+            if not isinstance(found, StrategyAnswer):
+                break
+            wide = _widest(found)
+            gaining = [q for q in group if plans[q.label].error >= ALIKE * wide[q.label]]
+            if len(gaining) == len(group):
+                results.append(Joint(joint, _line(found, wide, plans)))
+                break
+            group = gaining
+    return results
+
+
+def _plain(plan: Answer | None) -> LinearAnswer | None:
+    """The plan of plain values with noise, which have no tables but these; None of any other answer."""
+    return plan if isinstance(plan, LinearAnswer) and type(plan) in (LinearAnswer, HoldersAnswer) else None
+
+
+def _name(labels: Sequence[str], names: Collection[str]) -> str:
+    """What they are called together, which no question is called by itself."""
+    whole = "-".join(labels)
+    name = whole if len(whole) <= _LONGEST else f"{labels[0][: _LONGEST - 20]}-and-{len(labels) - 1}-more"
+    return name if name not in names else f"{name[: _LONGEST - 9]}-together"
+
+
+def _widest(plan: StrategyAnswer) -> dict[str, float]:
+    """The half width of the widest value of each question."""
+    result: dict[str, float] = {}
+    for name, width in zip(plan.parts_named, plan.widths.tolist(), strict=True):
+        result[name] = max(width, result.get(name, 0.0))
+    return result
+
+
+def _line(plan: StrategyAnswer, wide: Mapping[str, float], plans: Mapping[str, LinearAnswer]) -> str:
+    unit = PERCENT if plan.question.traits.in_percent else plan.query.unit
+    *names, last = wide
+    before = at_most(max(plans[name].error for name in wide), unit)
     return (
-        f"{', '.join(names)} and {last} as one question of the kind workload would each be off by at most "
-        f"{wide}{unit}, in place of {before}{unit} (docs/queries.md)"
+        f"{', '.join(names)} and {last} are released together, each ± {at_most(max(wide.values()), unit)} in place of "
+        f"± {before} one by one. A name alone releases that one by itself: barrow release {last}"
     )
-
-
-def _sum_of(terms: Sequence[Terms]) -> Terms | None:
-    """What all of them have together; None where they are about different records."""
-    first = terms[0]
-    if any(_rest(one) != _rest(first) for one in terms):
-        return None
-    fraction = sum((one.fraction for one in terms), Fraction(0))
-    if first.squares:
-        squares = tuple(sum(each, Fraction(0)) for each in zip(*(one.squares for one in terms), strict=True))
-        return replace(first, fraction=fraction, squares=squares)
-    return replace(first, fraction=fraction, delta=sum((one.delta for one in terms), Fraction(0)))
-
-
-def _rest(terms: Terms) -> Terms:
-    return replace(terms, fraction=Fraction(1), delta=Fraction(0), squares=())

@@ -88,7 +88,7 @@ def values_of(rows: Rows) -> Floats:
 
 
 def names_of(rows: Rows) -> list[str]:
-    """What each value is; of several groups also of which.
+    """What each value is; of several questions and of several groups also of which.
 
     >>> names_of([{"group": "north", "output": "mean"}, {"group": "south", "output": "mean"}])
     ['north', 'south']
@@ -97,6 +97,9 @@ def names_of(rows: Rows) -> list[str]:
     names = [str(row[column]) for row in rows]
     if column == "quantile":
         names = ["median" if float(name) == 0.5 else f"quantile {name}" for name in names]
+    if "question" in rows[0]:
+        asked, several = [str(row["question"]) for row in rows], Counter(str(row["question"]) for row in rows)
+        names = [one if several[one] == 1 else f"{one}, {name}" for one, name in zip(asked, names, strict=True)]
     if "group" not in rows[0] or column == "group":
         return names
     alone = len(set(names)) == 1

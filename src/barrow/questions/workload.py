@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
@@ -14,8 +14,11 @@ from barrow.questions.cache import cached_query
 from barrow.questions.linear import Linear
 from barrow.questions.question import SHARES, Question, asked_of, to_question
 from barrow.questions.shaped import StrategyAnswer, shaped
+from barrow.questions.shaped_holders import shaped_holders
 from barrow.spaces import Space
 
+_LISTED = 12
+"""Names of parts that a description holds."""
 KINDS = ("density", "distance", "function", "mean", "projection", "region", "similarity")
 """Kinds of question whose answers are means over people of a function of single items."""
 
@@ -26,7 +29,7 @@ class Workload(Linear):
 
     Args:
         parts: The questions: means, distances, regions, densities, functions, similarities or projections, all in one
-            unit; as objects, texts or tables.
+            unit; as objects, texts or tables. Where all of them have names, these stand beside the values.
 
     >>> from barrow.spaces import Line
     >>> both = Workload(parts=["distance(to=3)", {"kind": "distance", "to": 7}])
@@ -35,7 +38,6 @@ class Workload(Linear):
     """
 
     kind: ClassVar[str] = "workload"
-    missing: ClassVar[tuple[str, ...]] = ("default item",)
     curated: ClassVar[tuple[str, str] | None] = ("Questions of kind 'workload'", "ask the questions one by one")
     parts: Sequence[Question | str | Mapping[str, object] | type[Question]]
 
@@ -56,7 +58,7 @@ class Workload(Linear):
                 allowed="'auto' or 'emd': its noise is shaped by distances",
                 fix="ask the questions one by one",
             )
-        object.__setattr__(self, "parts", tuple(asked_of(part) for part in requests))
+        object.__setattr__(self, "parts", tuple(_written(part) for part in requests))
         if all(part.traits.of_shares for part in requests):
             object.__setattr__(self, "traits", SHARES)
 
@@ -76,14 +78,32 @@ class Workload(Linear):
                 allowed="one unit, so that errors can be compared",
                 fix="a workload for each unit",
             )
-        return workload(space, parts)
+        result = workload(space, parts)
+        names = [part.name for part in self.questions if part.name]
+        if len(names) < len(parts) or len(parts) < 2:
+            return result
+        listed = [*names[:_LISTED], *([f"{len(names) - _LISTED} more"] if len(names) > _LISTED else [])]
+        return replace(result, description=f"{', '.join(listed[:-1])} and {listed[-1]}, answered together")
+
+    def outputs_of(self, space: Space) -> tuple[str, ...]:
+        """The name of the part that each value answers; nothing where a part has none."""
+        if not all(part.name for part in self.questions):
+            return ()
+        return tuple(part.name for part in self.questions for _ in range(cached_query(part, space).dimension))
 
     def plan(self, terms: Terms) -> StrategyAnswer:
         """The strategy with the smallest half width of its widest answer; it reads no data."""
         self._check(terms)
+        if terms.space.no_records_distance is not None:
+            return shaped_holders(self, terms)
         query = cached_query(self, terms.space)
         result = shaped(query, terms, self.noise)
         return StrategyAnswer(self, terms, result[0], query, own=tuple(result))
+
+
+def _written(part: Question) -> dict[str, object]:
+    """A part as plain data, with its name where it has one."""
+    return {**asked_of(part), **({"name": part.name} if part.name else {})}
 
 
 def _check_part(part: Question) -> None:

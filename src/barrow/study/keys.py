@@ -15,9 +15,10 @@ import msgspec
 
 from barrow.errors import ParameterError
 from barrow.ledger.state import Record
+from barrow.planning.terms import Terms
 from barrow.queries.query import plain
-from barrow.questions import Answer, declared_parts
-from barrow.questions.question import asked_of
+from barrow.questions import Answer, Question, declared_parts
+from barrow.questions.question import asked_of, named_part
 from barrow.questions.releasing import parameters
 from barrow.study.about import ALL, About
 from barrow.study.study import Study
@@ -28,25 +29,29 @@ _CHOSEN = frozenset({"query", "noise", "scale", "grid", "constant", "strategy", 
 """Parameters that are chosen, and not asked."""
 _COMPUTED = frozenset({"squares"})
 """What is asked by other parameters, and computed from them in floats."""
+_OF_ALL = frozenset({"question", "query", "fraction", "delta", "squares"})
+"""What a release of several questions together has otherwise than each of them."""
 _ENDS = ("staged", "commit", "abandoned")
 
 
 def parameters_of(study: Study, plan: Answer, about: About = ALL) -> dict[str, object]:
     """Every public number on which the distribution of the values depends, and which records they are about."""
-    return _asked(study, plan, about, parameters(plan))
+    return _asked(study, plan.question, plan.terms, about, parameters(plan))
 
 
-def _asked(study: Study, plan: Answer, about: About, chosen: Mapping[str, object]) -> dict[str, object]:
+def _asked(
+    study: Study, question: Question, terms: Terms, about: About, chosen: Mapping[str, object]
+) -> dict[str, object]:
     """What was asked, of which records, at which terms, and what was chosen for it."""
     named = {} if study.data is None else study.data.named()
     if "source" in named:
         named["source"] = study.written(named["source"])
-    others = declared_parts(plan.question, plan.terms.space)
+    others = declared_parts(question, terms.space)
     hidden = sorted({grouping.column for grouping in study.groups if grouping.hidden})
-    request = {key: value for key, value in asked_of(plan.question).items() if key not in _GIVEN}
+    request = {key: value for key, value in asked_of(question).items() if key not in _GIVEN}
     return {
         "dataset": study.dataset,
-        **plan.terms.to_spec(),
+        **terms.to_spec(),
         "question": msgspec.json.decode(json.dumps(plain_deep(request), default=str)),
         **chosen,
         **({"declared": others} if others else {}),
@@ -91,20 +96,22 @@ class AskedRelease:
     Attributes:
         label: The name of the question.
         asked: The question, its terms and its records.
-        public: The same with the noise that was chosen.
+        part: The question as a part of one that asks several together.
+        public: The same as ``asked`` with the noise that was chosen.
     """
 
     label: str
     asked: Mapping[str, object]
+    part: Mapping[str, object]
     public: Mapping[str, object]
 
     @classmethod
     def of(cls, study: Study, plan: Answer, about: About) -> AskedRelease:
         """For a plan."""
-        asked, public = _asked(study, plan, about, {}), parameters_of(study, plan, about)
+        asked, public = _asked(study, plan.question, plan.terms, about, {}), parameters_of(study, plan, about)
         if any(name in asked_of(plan.question) for name in _GIVEN):
             asked["query"] = public.get("query")
-        return cls(plan.question.label, asked, public)
+        return cls(plan.question.label, asked, named_part(plan.question), public)
 
     @property
     def key(self) -> str:
@@ -114,14 +121,21 @@ class AskedRelease:
     def earlier(self, records: Sequence[Record]) -> Record | None:
         """The last payment for the same question under its own default key, whatever noise was chosen for it.
 
+        A release that answered it together with others is one for it, too.
+
         Raises:
             ParameterError: It was not drawn, and its noise is not what is planned here.
         """
         asked = {name: _line(value) for name, value in self.asked.items()}
         for record in reversed(records):
-            if record.kind != "reserve" or record.data["question"] != self.label:
+            if record.kind != "reserve":
                 continue
             known = record.data["parameters"]
+            if record.data["question"] != self.label:
+                if _is_part(self.part, asked, record):
+                    self._refuse_unfinished(record, records)
+                    return record
+                continue
             alike = all(name in known and (name in _COMPUTED or _line(known[name]) == asked[name]) for name in asked)
             beside = known.keys() - asked.keys() <= _CHOSEN | self.public.keys()
             if alike and beside and record.data["key"] == default_key(self.label, known):  # nobody named it
@@ -129,10 +143,19 @@ class AskedRelease:
                 return record
         return None
 
+    def _refuse_unfinished(self, paid: Record, records: Sequence[Record]) -> None:
+        if has_ended(paid, records):
+            return
+        names = ", ".join(part["name"] for part in paid.data["parameters"]["question"]["parts"])
+        raise ParameterError(
+            f"The release {paid.data['key']!r} of several questions together ({names}) was paid for (entry {paid.seq} "
+            "of the ledger) and interrupted before it was drawn.",
+            allowed="the same command again, which finishes it and costs nothing more",
+            fix=f"barrow release {names.replace(',', '')}; or --key with a new name, which is charged again",
+        )
+
     def _refuse_undrawn(self, paid: Record, records: Sequence[Record]) -> None:
-        if paid.data["key"] == self.key or any(
-            other.data.get("reserve") == paid.seq for other in records if other.kind in _ENDS
-        ):
+        if paid.data["key"] == self.key or has_ended(paid, records):
             return
         raise ParameterError(
             f"The release {paid.data['key']!r} was paid for (entry {paid.seq} of the ledger) and interrupted before it "
@@ -140,3 +163,37 @@ class AskedRelease:
             allowed="the same command where it was begun, which finishes it and costs nothing more",
             fix="go on there; or --key with a new name, which is charged again",
         )
+
+
+def _is_part(part: Mapping[str, object], asked: Mapping[str, str], paid: Record) -> bool:
+    """Whether a payment is for several questions together, by its own default key, and this one is among them."""
+    known = paid.data["parameters"]
+    several = known.get("question") if isinstance(known, Mapping) else None
+    if not isinstance(several, Mapping) or several.get("kind") != "workload":
+        return False
+    wanted = json.dumps(plain_deep(part), sort_keys=True, default=str)
+    alike = all(name in known and _line(known[name]) == asked[name] for name in asked.keys() - _OF_ALL)
+    named = paid.data["key"] != default_key(paid.data["question"], known)
+    return alike and not named and wanted in map(_line, several["parts"])
+
+
+def has_ended(paid: Record, records: Sequence[Record]) -> bool:
+    """Whether what was paid for was drawn, or given up."""
+    return any(other.data.get("reserve") == paid.seq for other in records if other.kind in _ENDS)
+
+
+def paid_before(study: Study, question: Question, about: About, records: Sequence[Record]) -> tuple[bool, bool]:
+    """Whether a question was ever paid for by itself, of any records; and whether together with others, of these.
+
+    No plan is made for it: what is asked, and not what was chosen, says so.
+    """
+    terms = study.terms(question, reads=about.window)
+    asked = {name: _line(value) for name, value in _asked(study, question, terms, about, {}).items()}
+    part, alone, together = named_part(question), False, False
+    for record in records:
+        if record.kind == "reserve" and record.data["question"] == question.label:
+            known = record.data["parameters"]
+            alone = alone or (isinstance(known, Mapping) and _line(known.get("question")) == asked["question"])
+        elif record.kind == "reserve" and _is_part(part, asked, record):
+            together = together or has_ended(record, records)
+    return alone, together

@@ -130,7 +130,7 @@ def error_sentence(released: Released, *, parts: int = 1) -> str:
     error, kind = statement.error, kind_of(statement)
     if own_intervals(released):
         rows = counted_rows(released.tables["values"])
-        if parts > 1 and facts.hidden_groups is None:
+        if (parts > 1 and facts.hidden_groups is None) or (len(rows) > 1 and facts.share_half_width_95 is not None):
             return "Each value comes with its own interval, which holds the true value with probability 95 %."
         if len(rows) > 1:
             return "Each value comes with its own interval: all of them hold the true values with probability 95 %."

@@ -1,0 +1,89 @@
+"""Questions of a study that are released together where that is more accurate, each under its own name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from barrow.errors import BarrowError, ParameterError
+from barrow.ledger import Ledger, Record
+from barrow.promises import Model
+from barrow.questions import Answer, Question
+from barrow.questions.together import joined, may_join
+from barrow.study.about import About
+from barrow.study.keys import paid_before
+from barrow.study.parts import plan_parts
+from barrow.study.study import Study
+
+Abouts = Callable[[Question], Sequence[Sequence[About]]]
+"""What releases of a question are about."""
+
+
+@dataclass(frozen=True)
+class ReleasedTogether:
+    """What one call releases.
+
+    Attributes:
+        questions: The questions; one in place of several that are more accurate together.
+        lines: Which are released together, and what that gains.
+        before: Names of questions that a release of several has answered already.
+    """
+
+    questions: tuple[Question, ...]
+    lines: tuple[str, ...] = ()
+    before: frozenset[str] = frozenset()
+
+
+def jointly(study: Study, questions: Iterable[Question], abouts: Abouts) -> ReleasedTogether:
+    """The questions as one call releases them: those that gain five per cent or more each together are one release.
+
+    Alone each question has its fraction of every promise; together they have the sum of these, and each move of a
+    record is paid for once. A question that was released alone stays alone, and so does every one whose release needs
+    approval: approvers sign for each of them.
+
+    >>> import barrow as bw
+    >>> regions = [bw.Region(name=f"r{c}", center=c, radius="4 km", ramp="6 km") for c in (5, 20, 30, 50)]
+    >>> line = bw.Line(0, 60, unit="km", step=1)
+    >>> study = Study(line, ["all, 6 km, 0.5"], users=2000, questions=regions)
+    >>> [joint] = jointly(study, study.questions, study.abouts).questions
+    >>> joint.label, study.fraction(joint)
+    ('r5-r20-r30-r50', Fraction(1, 1))
+    """
+    asked = tuple(questions)
+    central = study.model is Model.CENTRAL
+    open_ones = [question for question in asked if central and may_join(question)]
+    records = _payments(study)
+    if records is None or (len(open_ones) < 2 and not records):
+        return ReleasedTogether(asked)
+    before = set()
+    for question in tuple(open_ones):
+        paid = [paid_before(study, question, about, records) for each in abouts(question) for about in each]
+        if paid and all(together for _, together in paid):
+            before.add(question.label)
+        if any(alone or together for alone, together in paid):
+            open_ones.remove(question)
+    names = {question.label for question in study.requests}
+    joints = joined(open_ones, study.fraction, partial(_planned, study, abouts), names)
+    taken = {part.name: joint.question for joint in joints for part in joint.question.questions}
+    kept = {one.label: one for one in (taken.get(question.label, question) for question in asked)}
+    return ReleasedTogether(tuple(kept.values()), tuple(joint.line for joint in joints), frozenset(before))
+
+
+def _payments(study: Study) -> Sequence[Record] | None:
+    """What the study's ledger has paid; None where approvers sign for each release."""
+    try:
+        if study.ledger is None or not Ledger.exists(study.ledger):
+            return ()
+        ledger = Ledger.open(study.ledger)
+        return None if ledger.governed else ledger.records()
+    except BarrowError:  # which a release says
+        return ()
+
+
+def _planned(study: Study, abouts: Abouts, question: Question) -> Answer | None:
+    """The plan of a question; None where it cannot be released, which its release says."""
+    try:
+        return plan_parts(study, question, abouts(question)[0][0]).plan
+    except ParameterError:
+        return None
