@@ -146,7 +146,7 @@ class AskedRelease:
     def _refuse_unfinished(self, paid: Record, records: Sequence[Record]) -> None:
         if has_ended(paid, records):
             return
-        names = ", ".join(part["name"] for part in paid.data["parameters"]["question"]["parts"])
+        names = ", ".join(part.get("name", part["kind"]) for part in paid.data["parameters"]["question"]["parts"])
         raise ParameterError(
             f"The release {paid.data['key']!r} of several questions together ({names}) was paid for (entry {paid.seq} "
             "of the ledger) and interrupted before it was drawn.",
