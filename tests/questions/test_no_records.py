@@ -27,7 +27,7 @@ from barrow.queries.holders import holders, with_no_records
 from barrow.questions import CircularMean, Density, Function, Histogram, Mean, Quantile, Spread, to_question
 from barrow.questions.answer import Sample
 from barrow.questions.fieller import laplace_pair_quantile
-from barrow.questions.holders import plan_holders, slack_at
+from barrow.questions.holders import plan_holders, ratio_of
 from barrow.questions.plan_text import answer_json, own_notes
 from barrow.questions.prices import charge, charges
 from barrow.questions.releasing import summary
@@ -140,7 +140,7 @@ def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(nois
         assert row["low_95"] >= plan.pair.middles[0] - plan.pair.reaches[0] - plan.measured.snapping_upper - 1e-9
         covered += row["low_95"] - 1e-9 <= at <= row["high_95"] + 1e-9
         t = at - plan.pair.middles[0]
-        half += abs(z[0] - t * z[1] / plan.pair.weight) <= slack_at(plan.pair, plan.noise, abs(t)) / 2
+        half += abs(z[0] - t * z[1] / plan.pair.weight) <= ratio_of(plan.pair, plan.noise, 0).slack(abs(t)) / 2
     spread = math.sqrt(0.05 * 0.95 / draws)
     assert covered / draws >= 0.95 - 3 * spread
     assert half / draws < 0.95 - 3 * spread
@@ -148,7 +148,7 @@ def test_fiellers_interval_covers_the_truth_and_half_of_its_slack_would_not(nois
 
 def test_an_interval_is_narrower_than_the_plain_one_and_cut_to_the_range():
     plan = planned(users=1000)
-    wide = slack_at(plan.pair, plan.noise, plan.pair.reaches[0])
+    wide = ratio_of(plan.pair, plan.noise, 0).slack(plan.pair.reaches[0])
     low, high = plan.ratio.interval(0.0, 1.0, plan.pair.reaches[0])
     assert 0 < high - low < 2 * wide  # at the middle the share's noise hardly counts
     row = plan.tables(Sample(np.array([plan.pair.reaches[0], plan.pair.weight])))["values"][0]
@@ -243,7 +243,7 @@ def test_a_mean_over_holders_is_compared_with_user_level_dp(definition, tmp_path
     plan = study.plan(Mean(definition=definition))
     assert plan.chosen.user_level == (definition == "user_level")
     assert plan.half_width == pytest.approx(
-        slack_at(plan.pair, plan.noise, plan.pair.reaches[0]) + plan.measured.snapping_upper, rel=1e-12
+        ratio_of(plan.pair, plan.noise, 0).slack(plan.pair.reaches[0]) + plan.measured.snapping_upper, rel=1e-12
     )
     other = study.plan(Mean(definition="emd" if plan.chosen.user_level else "user_level"))
     assert plan.comparison.at_promises.error == pytest.approx(other.half_width)

@@ -181,7 +181,10 @@ class DensityAnswer(LinearAnswer):
 
     def tables(self, sample: Sample) -> Tables:
         """A row for each centre; the share of people without records in a table of its own."""
-        rows = super().tables(sample)["values"]
+        return self.apart(super().tables(sample)["values"])
+
+    def apart(self, rows: Rows) -> Tables:
+        """The share of people without records, which is the last row where they have an item, apart from the others."""
         if self.terms.space.no_records_distance is None:
             return {"values": rows}
         return {"values": rows[:-1], "no_records": rows[-1:]}
@@ -190,6 +193,10 @@ class DensityAnswer(LinearAnswer):
 @dataclass(frozen=True, eq=False)
 class ShapedDensityAnswer(StrategyAnswer, DensityAnswer):
     """A density whose values follow from other combinations with noise."""
+
+    def tables(self, sample: Sample) -> Tables:
+        """As of other noise, each row with its own half width."""
+        return self.apart(StrategyAnswer.tables(self, sample)["values"])
 
 
 @grid_question.register(Density)

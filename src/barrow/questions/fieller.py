@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from barrow.mechanisms import AdditiveNoise, NoiseDistribution
+from barrow.mechanisms import AdditiveNoise, NoiseDistribution, Strategy
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up
 from barrow.numerics.search import root
@@ -80,6 +80,27 @@ class Ratio:
             if gained <= _GAIN * reach:  # every turn's interval holds: a little wider is sound
                 break
         return low, high
+
+
+@dataclass(frozen=True, eq=False)
+class ShapedRatio(Ratio):
+    """An answer of a strategy beside the share of people with records, which is the last one.
+
+    Attributes:
+        output: Which answer.
+    """
+
+    noise: Strategy
+    output: int = 0
+
+    def slack(self, ratio: float) -> float:
+        """As for other noise; the two answers may have noise in common."""
+        return self.noise.beside(self.output, self.noise.dimension - 1, ratio / self.weight, self.level)
+
+    @property
+    def share_half_width(self) -> float:
+        """The released share is off by more with probability at most ``level``."""
+        return float(self.noise.half_widths(self.level)[-1]) / self.weight
 
 
 def laplace_pair_quantile(lean: float, level: float = LEVEL) -> float:

@@ -9,15 +9,13 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from barrow.numerics import Exact
-from barrow.planning.terms import Terms
 from barrow.queries import Query, function
-from barrow.questions.linear import Linear, LinearAnswer
-from barrow.questions.shaped import with_shaped
+from barrow.questions.shaped_holders import SeveralValues
 from barrow.spaces import Space
 
 
 @dataclass(frozen=True, repr=False)
-class Function(Linear):
+class Function(SeveralValues):
     """The mean over people of the mean of a public function of their items.
 
     Args:
@@ -53,7 +51,3 @@ class Function(Linear):
             lipschitz=self.lipschitz,
             step=self.step,
         )
-
-    def _planned(self, terms: Terms) -> LinearAnswer:
-        """With shaped noise where that is more accurate."""
-        return with_shaped(super()._planned(terms))

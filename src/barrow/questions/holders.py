@@ -10,6 +10,7 @@ import numpy as np
 from msgspec import structs
 
 from barrow.errors import ParameterError
+from barrow.mechanisms import Strategy
 from barrow.mechanisms.additive import CalibratedNoise
 from barrow.numerics import float_up
 from barrow.numerics.exact import PERCENT, at_most, near
@@ -22,7 +23,7 @@ from barrow.queries.holders import Holders, holders
 from barrow.queries.private_groups import GroupMeans
 from barrow.questions.answer import Rows, Sample, TableRow, Tables, number, placed, share_row, value_words
 from barrow.questions.cache import cached_query
-from barrow.questions.fieller import Ratio
+from barrow.questions.fieller import LEVEL, Ratio, ShapedRatio
 from barrow.questions.linear import Linear, LinearAnswer, unproved_constant, useless_values
 from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.releasing import noisy_values, summary
@@ -40,20 +41,28 @@ def plan_holders(question: Linear, terms: Terms) -> HoldersAnswer:
             fix="missing = 'default item'",
         )
     pair = holders(cached_query(question, terms.space.records_space), terms.space)
-    best, own, baselines = question._ranked(pair.query, terms, partial(_of_means, pair), pair.inner)
+    best, own, baselines = question._ranked(pair.query, terms, partial(ranked_means, pair), pair.inner)
     return HoldersAnswer(question, terms, best, pair.query, pair, own=own, baselines=baselines)
 
 
-def _of_means(pair: Holders, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates by the half width of a mean at the end of the range if everybody holds records."""
-    return tuple(
-        best_first([replace(one, error=slack_at(pair, one.mechanism, max(pair.reaches))) for one in candidates])
-    )
+def ratio_of(pair: Holders, noise: CalibratedNoise | Strategy, output: int, level: float = LEVEL) -> Ratio:
+    """The sum of an output beside the share: of a strategy each has noise of its own."""
+    if isinstance(noise, Strategy):
+        return ShapedRatio(noise, pair.weight, 0.0, level, output)
+    return Ratio(noise, pair.weight, pair.query.rounding_upper, level)
 
 
-def slack_at(pair: Holders, noise: CalibratedNoise, ratio: float) -> float:
-    """What |sum - t share| exceeds with probability at most 5 % at the true t, |t| = ``ratio``; grows with it."""
-    return Ratio(noise, pair.weight, pair.query.rounding_upper).slack(ratio)
+def slacks_of(pair: Holders, noise: CalibratedNoise | Strategy, level: float = LEVEL) -> Floats:
+    """The half width of each mean at the end of its range, if everybody holds records."""
+    if not isinstance(noise, Strategy):
+        widest = ratio_of(pair, noise, 0, level).slack(max(pair.reaches))
+        return np.full(len(pair.reaches), widest)
+    return np.array([ratio_of(pair, noise, i, level).slack(reach) for i, reach in enumerate(pair.reaches)])
+
+
+def ranked_means(pair: Holders, candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
+    """The candidates by the half width of the widest mean."""
+    return tuple(best_first([replace(one, error=float(slacks_of(pair, one.mechanism).max())) for one in candidates]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +85,7 @@ class RatioAnswer(LinearAnswer):
         """A sum beside a share."""
         return Ratio(self.noise, self.pair.weight, self.pair.query.rounding_upper)
 
-    def ratio_of(self, output: int) -> Ratio:
+    def ratio_at(self, output: int) -> Ratio:
         """The sum of one output beside the share."""
         return self.ratio
 
@@ -94,7 +103,7 @@ class RatioAnswer(LinearAnswer):
         asked = self.parts_named
         for i, (name, middle, reach, total) in enumerate(columns):
             reach += self.query.rounding_upper
-            result = self.ratio_of(i).interval(total, share, reach)
+            result = self.ratio_at(i).interval(total, share, reach)
             low, high = (-reach, reach) if result is None else result
             row: TableRow = {
                 **named,
@@ -119,7 +128,7 @@ class HoldersAnswer(RatioAnswer):
 
     def ranked(self, candidates: Sequence[Candidate]) -> Sequence[Candidate]:
         """By the half width of a mean."""
-        return _of_means(self.pair, candidates)
+        return ranked_means(self.pair, candidates)
 
     @property
     def half_width_all(self) -> float:

@@ -75,12 +75,12 @@ def or_shaped(answer: LinearAnswer) -> Candidate | None:
     query, terms = answer.query, answer.terms
     asked = isinstance(answer.question, Linear) and answer.question.noise == "auto"
     most = _QUICK_ROUND if terms.delta else _QUICK
-    small = query.dimension >= 2 and query.space.items * query.dimension <= most
-    if not asked or not small or terms.model is not Model.CENTRAL or terms.space.no_records_distance is not None:
+    small = answer.measured.dimension >= 2 and query.space.items * query.dimension <= most
+    if not asked or not small or terms.model is not Model.CENTRAL:
         return None
     if answer.question.to_spec().get("definition", "auto") == "user_level" or not query.constant_proved:
         return None
-    best = shaped(query, terms)[0]
+    best = answer.ranked(shaped(query, terms))[0]
     return best if best.mechanism.name.startswith("shaped") and best.error * ALIKE < answer.chosen.error else None
 
 
@@ -189,12 +189,3 @@ def released_line(answer: StrategyAnswer) -> str:
         f"Released  {strategy.query.dimension:,} combinations ({strategy.factors.name}), from which "
         f"{answer.query.dimension:,} answers follow; half widths have the root mean square {at_most(root)}{unit}"
     )
-
-
-def with_shaped(answer: LinearAnswer) -> LinearAnswer:
-    """``answer``, or the same question by a strategy where that is more accurate."""
-    best = or_shaped(answer)
-    if best is None:
-        return answer
-    own, terms = (best, *answer.own), answer.terms
-    return StrategyAnswer(answer.question, terms, best, answer.query, own=own, baselines=answer.baselines)

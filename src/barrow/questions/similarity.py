@@ -9,15 +9,13 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from barrow.numerics import Exact
-from barrow.planning.terms import Terms
 from barrow.queries import Query, linear_embedding, similarity
-from barrow.questions.linear import Linear, LinearAnswer
-from barrow.questions.shaped import with_shaped
+from barrow.questions.shaped_holders import SeveralValues
 from barrow.spaces import Space
 
 
 @dataclass(frozen=True, repr=False)
-class Similarity(Linear):
+class Similarity(SeveralValues):
     """The mean inner product of people's items with public vectors (the cosine, where distances are angles).
 
     Args:
@@ -39,13 +37,9 @@ class Similarity(Linear):
         """The question on ``space``."""
         return similarity(space, self.to, names=self.names, step=self.step)
 
-    def _planned(self, terms: Terms) -> LinearAnswer:
-        """With shaped noise where that is more accurate."""
-        return with_shaped(super()._planned(terms))
-
 
 @dataclass(frozen=True, repr=False)
-class Projection(Linear):
+class Projection(SeveralValues):
     """The mean of people's items under a public linear map.
 
     Args:
@@ -68,7 +62,3 @@ class Projection(Linear):
     def query(self, space: Space) -> Query:
         """The question on ``space``."""
         return linear_embedding(space, self.matrix, names=self.names, unit=self.unit, step=self.step)
-
-    def _planned(self, terms: Terms) -> LinearAnswer:
-        """With shaped noise where that is more accurate."""
-        return with_shaped(super()._planned(terms))
