@@ -14,7 +14,7 @@ import barrow as bw
 from barrow.cli.main import cli
 from barrow.engines import MemoryEngine
 from barrow.errors import ParameterError
-from barrow.ledger import Approver, Quorum
+from barrow.ledger.approvals import Approver, Quorum
 from barrow.mechanisms import Strategy
 from barrow.questions.shaped_holders import ShapedHoldersAnswer
 from barrow.spaces import Line

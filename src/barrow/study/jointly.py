@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from barrow.errors import BarrowError, ParameterError
-from barrow.ledger import Ledger, Record
+from barrow.ledger import Ledger
+from barrow.ledger.state import Record
 from barrow.promises import Model
 from barrow.questions import Answer, Question
 from barrow.questions.together import joined, may_join
