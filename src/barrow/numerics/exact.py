@@ -271,14 +271,42 @@ def near(value: Exact, unit: str = "", *, digits: int = 3, zeros: bool = False) 
     return _written(value, unit, digits, ROUND_HALF_EVEN, zeros)
 
 
-def between(low: Exact, high: Exact, unit: str = "", *, digits: int = 3, zeros: bool = False) -> str:
-    """An interval, rounded outwards.
+def between(low: Exact, high: Exact, unit: str = "", *, zeros: bool = False) -> str:
+    """An interval, rounded outwards, in the digits that its width justifies; columns of tables keep their last zeros.
 
     >>> between(0.1234, 0.1456, "%"), between(-1, 2.5, "km"), between(0.0369, 0.04, "%", zeros=True)
-    ('12.3 % to 14.6 %', '-1 km to 2.5 km', '3.69 % to 4.00 %')
+    ('12.3 % to 14.6 %', '-1 to 2.5 km', '3.69 % to 4.00 %')
+    >>> between(127880.6, 127939.2, "visits"), between(12.3596, 12.369, "min"), between(5, 5, "min")
+    ('127,880 to 127,940 visits', '12.3596 to 12.369 min', '5 to 5 min')
     """
-    ends = _written(low, unit, digits, ROUND_FLOOR, zeros), _written(high, unit, digits, ROUND_CEILING, zeros)
-    return " to ".join(ends)
+    last = _last_place(float(high) - float(low))
+    first, second = (_places(end, last) for end in (low, high))
+    whole = unit == PERCENT or not (math.isfinite(float(low)) and math.isfinite(float(high)))
+    start = _written(low, unit if whole else "", first, ROUND_FLOOR, zeros)
+    return f"{start} to {_written(high, unit, second, ROUND_CEILING, zeros)}"
+
+
+def within(value: Exact, low: Exact, high: Exact, unit: str = "", *, zeros: bool = False) -> str:
+    """A released value in the digits that its 95 % interval justifies.
+
+    >>> within(127911.3, 127880.6, 127939.2, "visits"), within(0.1384, 0.1234, 0.1456, "%"), within(5, 5, 5)
+    ('127,911 visits', '13.8 %', '5')
+    """
+    digits = _places(value, _last_place(float(high) - float(low)))
+    return _written(value, unit, digits, ROUND_HALF_EVEN, zeros)
+
+
+def _last_place(width: float) -> int | None:
+    """The power of ten of the last digit that an interval of this width justifies: its second."""
+    return math.floor(math.log10(width)) - 1 if 0.0 < width < math.inf else None
+
+
+def _places(value: Exact, last: int | None, usual: int = 3) -> int:
+    """How many digits of a number stand before and at this place: at least one, at most nine."""
+    size = abs(float(value))
+    if last is None or size == 0.0 or not math.isfinite(size):
+        return usual
+    return min(max(1, math.floor(math.log10(size)) - last + 1), 9)
 
 
 def with_interval(value: float | None, low: float, high: float | None, unit: str = "", period: float = 0.0) -> str:
@@ -297,11 +325,10 @@ def with_interval(value: float | None, low: float, high: float | None, unit: str
     ('not determined, from 1,200,000 to 7,700,000 (95 %)', '3 km, from 3 to 3 (95 %)', '0.512, from 0.5 to any (95 %)')
     """
     wide = math.inf if high is None else (high - low + (period if high < low else 0.0)) / 2.0
-    last = math.floor(math.log10(wide)) - 1 if 0.0 < wide < math.inf else None
+    last = _last_place(wide)
 
     def written(number: float, rounding: str, unit: str) -> str:
-        digits = 4 if last is None or number == 0.0 else max(1, math.floor(math.log10(abs(number))) - last + 1)
-        return _written(number, unit, min(digits, 17), rounding)
+        return _written(number, unit, _places(number, last, usual=4), rounding)
 
     each = unit if unit == PERCENT else ""
     text = "not determined" if value is None else written(value, ROUND_HALF_EVEN, unit)

@@ -10,13 +10,15 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from barrow.numerics.places import Places
 from barrow.render import figures
 from barrow.render.figures import Figure, bars, histogram, icicle, matrix, network, ring
 from barrow.render.figures.data import ColumnData, MatrixData
 from barrow.render.figures.network import MOST_NODES
 from barrow.render.figures.readings import Readings
-from barrow.render.figures.svg import escape
+from barrow.render.figures.svg import AxisScale, escape
 from barrow.spaces import Circle, Clustered, Earth, Euclidean, Graph, Hexagons, Line, Product, Scale, Space, Tree
 from barrow.spaces.augmented import AugmentedSpace
 from barrow.spaces.finite import LabelledSpace
@@ -25,6 +27,8 @@ from barrow.spaces.space import Floats
 
 _FEW = 12
 """Parts of a circle with names of their own that are drawn as bars."""
+_ROWS = 24
+"""Places that are rows of a matrix: the largest."""
 
 
 @singledispatch
@@ -120,10 +124,11 @@ def _(space: Circle, values: Any, *, outline: Any = None, **style: Any) -> Figur
     if space.names is not None and len(names) <= _FEW:
         return bars(names, values, **style)  # weekdays are read one by one
     style["width"] = min(style.get("width", 480), 480)
-    short = [name.replace(" to ", "–") + f" {space.unit}" if space.names is None else name for name in names]
-    figure = ring([name.strip() for name in short], values, **style)
     if space.names is not None:
-        return figure
+        return ring(names, values, **style)
+    around = AxisScale(0.0, space.period, 0.0, 1.0, space.unit).ticks(8)
+    ticks = [(at / space.period, f"{at:.6g} {space.unit}".strip()) for at in around if at < space.period]
+    figure = ring([f"{name.replace(' to ', '–')} {space.unit}".strip() for name in names], values, ticks=ticks, **style)
     known = {key: style.get(key) for key in ("low", "high", "noise")}
     readings = Readings.of(values, unit=style.get("unit", "%"), **known)
     return replace(figure, data=ColumnData(np.linspace(0.0, space.period, space.items + 1), readings, space.unit))
@@ -144,7 +149,8 @@ def _(space: Euclidean, values: Any, *, outline: Any = None, **style: Any) -> Fi
 
     names = [[f"{a:.4g} to {b:.4g}" for a, b in pairwise(end.tolist())] for end in ends]
     turned = {key: upright(style.pop(key)) for key in ("low", "high", "noise") if style.get(key) is not None}
-    figure = matrix(names[1][::-1], names[0], upright(values), across_first=True, **turned, **style)
+    axes: Any = {"ends": (ends[0], ends[1]), "unit_of_ends": space.unit}
+    figure = matrix(names[1][::-1], names[0], upright(values), across_first=True, **axes, **turned, **style)
     if not isinstance(figure.data, MatrixData):
         return figure  # the largest as bars
     return replace(figure, data=replace(figure.data, ends=(ends[0], ends[1]), axis=space.unit))
@@ -196,27 +202,62 @@ def _(space: Product, values: Any, *, outline: Any = None, **style: Any) -> Figu
     begin, end = (cell_places(part) for part in space.parts)
     if begin is not None and end is not None and space.items > _FEW**2:
         return figures.flows_figure(begin, end, values, outline=outline, **style)
+    if (begin is None) != (end is None):
+        return _by_place(space, 0 if end is None else 1, values, **style)
     return matrix(_brief(space.parts[0]), _brief(space.parts[1]), values, **style)
+
+
+def _by_place(space: Product, which: int, values: Any, **style: Any) -> Figure:
+    """A row for each of the places with the largest values, by their names, and what they are multiplied by across.
+
+    Pictures that share a scale have the same rows.
+    """
+    shape = tuple(part.items for part in space.parts)
+
+    def turned(numbers: Any) -> Any:
+        table = np.asarray(numbers, dtype=np.float64).reshape(shape)
+        return table if which == 0 else table.T
+
+    scale = style.get("scale")
+    known = values if scale is None or len(scale) % space.items else scale.value.reshape(-1, space.items).sum(axis=0)
+    order = np.argsort(-turned(known).sum(axis=1), kind="stable")[:_ROWS]
+    ends = {
+        key: turned(style.pop(key))[order].ravel() if np.size(style[key]) == space.items else style.pop(key)
+        for key in ("low", "high", "noise")
+        if style.get(key) is not None
+    }
+    if scale is not None and len(scale) % space.items == 0:
+        kept = np.arange(space.items).reshape(shape)
+        kept = (kept if which == 0 else kept.T)[order].ravel()
+        style["scale"] = scale.pick((np.arange(len(scale) // space.items)[:, None] * space.items + kept).ravel())
+    places = cell_places(space.parts[which])
+    names = [] if places is None else _named(places, order)
+    note = (
+        f"The {len(order)} places with the largest values are drawn, of {shape[which]:,}."
+        if shape[which] > _ROWS
+        else ""
+    )
+    return matrix(names, _brief(space.parts[1 - which]), turned(values)[order].ravel(), note=note, **ends, **style)
+
+
+def _named(places: Places, index: npt.NDArray[np.int64]) -> list[str]:
+    """Some places by the cities in or near them."""
+    return figures.place_names(places.lat[index], places.lon[index], reach=figures.cell_reach(places))
 
 
 @singledispatch
 def _brief(space: Space) -> Sequence[str]:
-    """Captions for the sides of a matrix: of places, no more digits than tell them apart.
+    """Captions for the sides of a matrix: places are called by the nearest city.
 
-    >>> _brief(Earth(box=(40.5, -74.3, 40.9, -73.7), cell=25))
-    ['40.6,-74.2', '40.6,-74.0', '40.6,-73.8', '40.8,-74.2', '40.8,-74.0', '40.8,-73.8']
+    >>> _brief(Earth(box=(40.5, -74.3, 40.9, -73.7), cell=35))
+    ['Staten Island', 'Brooklyn', 'Newark', 'Queens']
     """
     return captions(space)
 
 
 @_brief.register
 def _(space: Earth) -> Sequence[str]:
-    pairs = [tuple(map(float, label.split(","))) for label in (space.labels if space.items <= _FEW**2 else ())]
-    for digits in range(1, 6):
-        names = [f"{lat:.{digits}f},{lon:.{digits}f}" for lat, lon in pairs]
-        if pairs and len(set(names)) == len(names):
-            return names
-    return captions(space)
+    return _named(earth_places(space), np.arange(space.items)) if space.items <= _FEW**2 else captions(space)
 
 
 @item_figure.register

@@ -26,6 +26,8 @@ def test_what_stands_out_is_drawn_and_nothing_else():
     assert figure.svg.count('class="tip"') == 3  # the fourth stays where it is
     assert widths(figure.svg) == sorted(widths(figure.svg))  # the largest lie above
     assert max(widths(figure.svg)) / min(widths(figure.svg)) == pytest.approx(0.37 / 0.1, rel=0.02)
+    assert ">37 %</text>" in figure.svg  # the key says how wide that is
+    assert ">9.2 %</text>" in figure.svg
     assert "4 of 9 flows" in figure.description
     assert flows_figure(TOWNS, TOWNS, values, noise=0.05, most=2).description.endswith("The 2 largest are drawn.")
 

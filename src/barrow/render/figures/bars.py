@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT, at_most, between, near
+from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.render.figures.data import BarData, ColumnData
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Beside, Numbers, Readings, checked_labels, finite
@@ -22,7 +22,7 @@ from barrow.render.figures.svg import (
     hatched,
     left_axis,
     mark,
-    shortened,
+    side_label,
     text_width,
     ticks_width,
 )
@@ -37,7 +37,7 @@ def bars(
     *,
     title: str = "Values by label",
     most: int = MOST_BARS,
-    labels_share: float = 0.36,
+    labels_share: float = 0.4,
     width: int = 720,
     alike: bool = True,
     truth: Numbers | None = None,
@@ -70,9 +70,9 @@ def bars(
         note = f"The {most} largest of {len(readings):,} are drawn."
         readings, names = readings.pick(largest), [names[i] for i in largest]
         true = None if true is None else true[largest]
-    row = 25.0
     shown = [_ends(readings, i, width >= 500) for i in range(len(readings))]
-    room = min(max(text_width(clean(name)[:200]) for name in names) + 12, labels_share * width)
+    wanted = max(text_width(clean(name)[:200]) for name in names) + 12
+    room, row = min(wanted, labels_share * width), 25.0 if wanted <= labels_share * width else 29.0
     side = max(text_width(text, 11.5) for text in shown) + 12
     top, bottom = 14.0, 14.0 + row * len(readings)
     ends = readings if scale is None else scale
@@ -81,7 +81,7 @@ def bars(
     body = [_grid(x, top, bottom, readings.unit)]
     for i, name in enumerate(names):
         y = top + row * i
-        label = element("text", text=shortened(name, room - 10), x=room - 8, y=y + 16, class_="end")
+        label = side_label(name, room - 10, room - 8, y + row / 2)
         bar = _bar(min(zero, x(readings.value[i])), y + 4, abs(x(readings.value[i]) - zero), row - 8, readings.below[i])
         end = x.end + 8
         value = element("text", text=shown[i], x=end, y=y + 16, class_="tick")
@@ -123,10 +123,8 @@ def each_text(readings: Readings, names: Sequence[object]) -> str:
 def _ends(readings: Readings, i: int, whole: bool) -> str:
     if readings.below[i]:
         return "below the noise"
-    value = near(readings.value[i], readings.unit)
-    if readings.low is None or readings.high is None or not whole:
-        return value
-    return f"{value}  ({between(readings.low[i], readings.high[i], readings.unit)})"
+    value, ends = readings.told(i), readings.span(i)
+    return f"{value}  ({ends})".strip() if ends and (whole or not value) else value
 
 
 def _grid(x: AxisScale, top: float, bottom: float, unit: str) -> str:
@@ -235,7 +233,10 @@ def _finding(readings: Readings, name: Callable[[int], object]) -> str:
     if below == len(readings) > 1:
         return none_stands_out(readings)
     many = f" {below:,} of {len(readings):,} values cannot be distinguished from 0." if below else ""
-    return f"The largest value is {readings.describe(best, name(best))}.{many}"
+    beside = sum(readings.beside(i) for i in np.flatnonzero(~readings.below).tolist())
+    apart = f" {beside:,} of the others lie{'s' * (beside == 1)} beside {'its' if beside == 1 else 'their'} interval: "
+    apart += "the values were decoded together, an interval is about one value alone."
+    return f"The largest value is {readings.describe(best, name(best))}.{many}{apart if beside else ''}"
 
 
 def _columns(readings: Readings, ends: np.ndarray, x: AxisScale) -> list[tuple[int, float, float]]:

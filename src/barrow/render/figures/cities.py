@@ -102,6 +102,8 @@ def _near(lat: Floats, lon: Floats, reach: float) -> list[str]:
     away = 2 * _RADIUS_KM * np.arcsin(np.minimum(np.sqrt(chords) / 2, 1.0))
     # A large city counts for more than a small one beside it.
     best = np.argmin(away / np.sqrt(np.maximum(known.millions, 0.1))[None, :] ** 0.5, axis=1)
+    held = np.where(away <= reach, known.millions[None, :], 0.0)  # of several within a cell the largest
+    best = np.where(held.max(axis=1) > 0.0, held.argmax(axis=1), best)
     rows, p, q = np.arange(len(lat)), np.radians(lat), np.radians(known.lat[best])
     turn = np.radians(lon - known.lon[best])
     up = np.sin(p) * np.cos(q) - np.cos(p) * np.sin(q) * np.cos(turn)

@@ -9,6 +9,7 @@ from typing import Unpack
 import numpy as np
 
 from barrow.errors import ParameterError
+from barrow.numerics.exact import near
 from barrow.numerics.places import Places
 from barrow.numerics.search import distinct
 from barrow.render.figures.figure import Figure, build_figure
@@ -18,7 +19,7 @@ from barrow.render.figures.outline import Outline, bundled_ground, own_ground
 from barrow.render.figures.places import Ids, turned
 from barrow.render.figures.projection import MapProjection, checked_box
 from barrow.render.figures.readings import Beside, Numbers, Readings
-from barrow.render.figures.svg import element, mark, number
+from barrow.render.figures.svg import element, mark, number, text_width
 
 MOST_FLOWS = 40
 _WIDEST, _THINNEST = 9.0, 1.2
@@ -72,6 +73,7 @@ def flows_figure(
     order = order[~readings.below[order] & (readings.value[order] > 0)]
     names = _names(order, starts, ends)
     height = projection.fit[3]
+    key = _key(readings, order, height)
     under, over = land_and_frame(ground, projection)
     body = [
         under,
@@ -79,6 +81,7 @@ def flows_figure(
         *_arrows(order, readings, (turned(starts, projection), turned(ends, projection)), projection, names),
         landmarks(projection),
         scale_bar(projection, height),
+        key,
     ]
     return build_figure(
         *body,
@@ -89,6 +92,20 @@ def flows_figure(
         kind="map",
         reach=24,
     )
+
+
+def _key(readings: Readings, order: Ids, height: float) -> str:
+    """How wide a large flow is drawn, and one of a quarter of it."""
+    if not len(order):
+        return ""
+    parts, x, largest = [], 8.0, float(readings.value[order[0]])
+    for share in (1.0, 0.25):
+        text = near(share * largest, readings.unit, digits=2)
+        line = f"M{x:.1f},{height + 14:.1f}h26"
+        parts.append(element("path", d=line, class_="flow sample", stroke_width=number(_WIDEST * share)))
+        parts.append(element("text", text=text, x=x + 32, y=height + 18, class_="note"))
+        x += 52 + text_width(text, 11.5)
+    return "".join(parts)
 
 
 def _names(order: Ids, starts: Places, ends: Places) -> list[str]:

@@ -14,7 +14,9 @@ from barrow.render.figures.cities import cities, place_names
 from barrow.render.figures.projection import MapProjection
 from barrow.render.figures.svg import AxisScale, element, text_width
 
-_MOST_CITIES = 12
+_MOST_CITIES, _FEW_CITIES = 12, 2
+_SMALL = 300.0
+"""Narrower maps stand among others: texts would hide what they show."""
 _KM = 111.195
 """Kilometres of a degree of latitude."""
 
@@ -49,7 +51,7 @@ def cell_reach(places: Places) -> float:
 
 def landmarks(projection: MapProjection) -> str:
     """Degrees along the edges, and the largest cities, as many as touch nothing."""
-    texts, taken = _ticks(projection)
+    texts, taken = _ticks(projection) if projection.width >= _SMALL else ("", [])
     return texts + _cities(projection, taken)
 
 
@@ -73,7 +75,7 @@ def _cities(projection: MapProjection, taken: list[Rectangle]) -> str:
         side = {"x": px + 7, "class_": "note halo"} if right else {"x": px - 7, "class_": "note halo end"}
         parts.append(element("circle", cx=px, cy=py, r=2.6, class_="city"))
         parts.append(element("text", text=known.names[k], y=py + 4, **side))
-        if len(taken) - count >= _MOST_CITIES:
+        if len(taken) - count >= (_MOST_CITIES if projection.width >= _SMALL else _FEW_CITIES):
             break
     return "".join(parts)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import between, near
+from barrow.numerics.exact import near
 from barrow.render.figures.bars import largest_text
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Beside, Numbers, Readings
@@ -154,9 +154,10 @@ class _Picture:
             shape, values = element("rect", **box, class_="open") + element("rect", **box, fill=hatched()), []
         else:
             shape = element("rect", **box, class_=f"g{group}" + (f" l{min(level, 2)}" if level else ""))
-            values = [near(readings.value[i], readings.unit), near(readings.value[i], readings.unit, digits=2)]
-            if readings.low is not None and readings.high is not None:
-                ends = between(max(readings.low[i], 0.0), readings.high[i], readings.unit)
+            values, ends = [readings.told(i), near(readings.value[i], readings.unit, digits=2)], readings.span(i)
+            if readings.beside(i):
+                values = [f"({ends})"]
+            elif ends:
                 values.insert(0, f"{values[0]} ({ends})")
         words = self._words(node.name, values, level, at, tall)
         self._add(shape, words, level, middle, readings.describe(i, " / ".join(self.ways[i])))

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT, at_most, between, near
+from barrow.numerics.exact import PERCENT, at_most, between, near, within
 from barrow.numerics.places import Places
 from barrow.render.figures.cities import place_names
 from barrow.render.figures.data import MapData, key_of
@@ -258,7 +258,8 @@ def _layers(
     shades = shades_of(names)
     first = FIRST if more else FigureLayer("Values", "", [()])
     shown = [(first, [np.asarray(shades)[classes]], names, shades)]
-    if readings.low is not None and readings.high is not None and len(readings) <= _MANY:
+    seen = bool((classes > 0).any())
+    if seen and readings.low is not None and readings.high is not None and len(readings) <= _MANY:
         half = np.maximum(readings.high - readings.value, readings.value - readings.low)
         relative = half / np.maximum(readings.value, 1e-300)
         sure = np.select([classes == 0, relative < 0.1, relative < 0.2], [0, 5, 3], 1)
@@ -280,6 +281,7 @@ def _layers(
                 layer_group(*cells, layer=layer, shown=layer is first, frame=k, clip_path=f"url(#{KEY}-frame)")
             )
         below = any(bool((frame == 0).any()) for frame in frames)
+        words = words if any((frame > 0).any() for frame in frames) else words[:1]
         key, tall = legend(words, x=6, y=height + 32, width=width - 6, below=below, classes=used)
         out.append(("".join(groups), layer_group(key, layer=layer, shown=layer is first), tall))
     return out
@@ -349,7 +351,8 @@ def _members(regions: Regions) -> list[tuple[int, Ids]]:
 def _region_words(regions: Regions, number: int, count: int, where: str, unit: str) -> str:
     many = f"{count:,} cells {where if where.startswith('near ') else f'around {where}'}" if count > 1 else where
     low, high = float(regions.low[number - 1]), float(regions.high[number - 1])
-    return f"{many}: {near(float(regions.share[number - 1]), unit)}, with 95 % certainty {between(low, high, unit)}"
+    share = within(float(regions.share[number - 1]), low, high, unit)
+    return f"{many}: {share}, with 95 % certainty {between(low, high, unit)}"
 
 
 def _regions_text(readings: Readings, regions: Regions, places: Places, marked: int) -> str:

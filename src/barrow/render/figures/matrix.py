@@ -24,7 +24,20 @@ from barrow.render.figures.readings import (
     classes_of,
     finite,
 )
-from barrow.render.figures.svg import clean, element, hatched, legend, mark, shades_of, shortened, text_width
+from barrow.render.figures.svg import (
+    AxisScale,
+    Floats,
+    bottom_axis,
+    clean,
+    element,
+    hatched,
+    left_axis,
+    legend,
+    mark,
+    shades_of,
+    shortened,
+    text_width,
+)
 
 MOST_CELLS = 4_000
 
@@ -37,6 +50,9 @@ def matrix(
     title: str = "Values by row and column",
     width: int = 720,
     across_first: bool = False,
+    ends: tuple[Floats, Floats] | None = None,
+    unit_of_ends: str = "",
+    note: str = "",
     scale: Readings | None = None,
     **beside: Unpack[Beside],
 ) -> Figure:
@@ -49,6 +65,9 @@ def matrix(
         title: What the figure is.
         width: In pixels.
         across_first: Name the column before the row: x before y.
+        ends: Of a plane, where columns begin and end from the left, and rows from below: axes in place of labels.
+        unit_of_ends: The unit of these.
+        note: What else is to be said of it.
         scale: The readings of all pictures that share this one's classes of colour.
         beside: Intervals, noise and unit, see :class:`Beside`; cells not above the noise are hatched.
 
@@ -71,16 +90,10 @@ def matrix(
     said_classes = class_names(edges, readings.unit)
     shades = shades_of(said_classes)
     classes = np.asarray(shades)[classes_of(readings, edges)]
-    left = min(max(text_width(clean(row)[:200]) for row in down) + 12, 0.3 * width)
-    top, size = 26.0, (width - left - 6) / len(across)
-    tall = min(max(size, 18.0), 30.0) if len(down) < 60 else max(6.0, 1400 / len(down))
-    body = []
-    for j in range(0, len(across), max(1, math.ceil(len(across) * _widest(across) / (width - left)))):
-        text = shortened(across[j], max(size, _widest(across)), 11.5)
-        body.append(element("text", text=text, x=left + (j + 0.5) * size, y=top - 8, class_="tick mid"))
-    for i in range(0, len(down), max(1, math.ceil(14 / tall))):
-        text = shortened(down[i], left - 10)
-        body.append(element("text", text=text, x=left - 8, y=top + (i + 0.5) * tall + 4, class_="end"))
+    left = _room(down, width) if ends is None else text_width(near(float(np.abs(ends[1]).max()), digits=6)) + 20
+    top, size = 26.0, (width - left - (6 if ends is None else 16)) / len(across)
+    tall = _height(size, len(down), width if ends is not None else None)
+    body = [_sides(down, across, left, top, (size, tall), width)] if ends is None else []
     gap = 1.0 if size > 6 else 0.0
     shown = [near(v, readings.unit, digits=2) for v in readings.value]
     fits = tall >= 18 and max(text_width(text, 12) for text in shown) + 4 <= size
@@ -95,13 +108,16 @@ def matrix(
             )
         )
     bottom = top + tall * len(down) + 14
+    if ends is not None:
+        body.append(_axes(ends, unit_of_ends, (left, top, left + size * len(across), bottom - 14)))
+        bottom += 36
 
     def key_with(below: bool) -> tuple[str, float]:
         return legend(said_classes, x=left, y=bottom, width=width - left, below=below, classes=shades)
 
     key, used = key_with(bool((classes == 0).any()))
     used = used if scale is None else key_with(True)[1]  # pictures that share a scale are of one height
-    sentence = largest_text(readings, names)
+    sentence = largest_text(readings, names) + (note and f" {note}")
     figure = build_figure(
         *body, key, title=title, description=sentence, width=width, height=bottom + used, kind="matrix", reach=30
     )
@@ -123,6 +139,43 @@ def _largest(
         names[k] = _named(down[k // len(across)], across[k % len(across)], across_first)
     r = readings
     return bars(names, r.value, low=r.low, high=r.high, noise=r.noise, unit=r.unit, title=title, width=width)
+
+
+def _room(down: Sequence[str], width: int) -> float:
+    """The room of the labels of rows."""
+    return min(max(text_width(clean(row)[:200]) for row in down) + 12, (0.3 if width >= 500 else 0.42) * width)
+
+
+def _height(size: float, rows: int, plane: int | None) -> float:
+    """How high a row is: of a plane as high as wide, or less, so that all of it is seen at once."""
+    if plane is not None:
+        return min(size, min(440.0, 1.1 * plane) / rows)
+    return min(max(size, 18.0), 30.0) if rows < 60 else max(6.0, 1400 / rows)
+
+
+def _sides(
+    down: Sequence[str], across: Sequence[str], left: float, top: float, cell: tuple[float, float], width: int
+) -> str:
+    """The labels of columns and rows, as many as do not touch."""
+    (size, tall), parts = cell, []
+    for j in range(0, len(across), max(1, math.ceil(len(across) * _widest(across) / (width - left)))):
+        text = shortened(across[j], max(size, _widest(across)), 11.5)
+        middle = min(left + (j + 0.5) * size, width - text_width(text, 11.5) / 2)
+        parts.append(element("text", text=text, x=middle, y=top - 8, class_="tick mid"))
+    for i in range(0, len(down), max(1, math.ceil(14 / tall))):
+        text = shortened(down[i], left - 10)
+        parts.append(element("text", text=text, x=left - 8, y=top + (i + 0.5) * tall + 4, class_="end"))
+    return "".join(parts)
+
+
+def _axes(ends: tuple[Floats, Floats], unit: str, frame: tuple[float, float, float, float]) -> str:
+    """Axes of a plane, below it and at its left."""
+    left, top, right, bottom = frame
+    x = AxisScale(float(ends[0][0]), float(ends[0][-1]), left, right, unit)
+    y = AxisScale(float(ends[1][0]), float(ends[1][-1]), bottom, top, unit)
+    return bottom_axis(x, bottom, clean(unit), lambda t: near(t, digits=6)) + left_axis(
+        y, left, clean(unit), lambda t: near(t, digits=6), lift=10
+    )
 
 
 def _widest(labels: Sequence[str]) -> float:

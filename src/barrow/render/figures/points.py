@@ -6,12 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from barrow.numerics.exact import between, near
+from barrow.numerics.exact import between, near, within
 from barrow.render.figures.bars import each_text
 from barrow.render.figures.data import PointData
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.readings import Numbers, Readings, checked_labels
-from barrow.render.figures.svg import AxisScale, bottom_axis, clean, element, mark, shortened, text_width
+from barrow.render.figures.svg import AxisScale, bottom_axis, clean, element, mark, side_label, text_width
 
 _ROW, _TOP = 30.0, 12.0
 
@@ -42,11 +42,11 @@ def points(
         width: In pixels.
 
     >>> print(points(["mean"], [35.3], low=[32.7], high=[37.9], unit="min", title="Way to work"))
-    Way to work. mean: 35.3 min, with 95 % certainty 32.7 min to 37.9 min.
+    Way to work. mean: 35.3 min, with 95 % certainty 32.7 to 37.9 min.
     """
     readings = replace(Readings.of(values, low=low, high=high, unit=unit), from_zero=False)
     names = checked_labels(labels, len(readings))
-    room = min(max(text_width(clean(name)[:200]) for name in names) + 14, 0.36 * width)
+    room = min(max(text_width(clean(name)[:200]) for name in names) + 14, (0.36 if width >= 500 else 0.42) * width)
     wide = width >= 500
     shown = [_value_text(readings, i, turn, wide) for i in range(len(names))]
     side = max(text_width(text, 11.5) for text in shown) + 14
@@ -58,7 +58,7 @@ def points(
         y, at = _TOP + _ROW * (i + 0.5), x(float(readings.value[i]))
         parts = [
             element("path", d=f"M{x.start:.1f},{y:.1f}H{x.end:.1f}", class_="grid"),
-            element("text", text=shortened(name, room - 12), x=room - 10, y=y + 4, class_="end"),
+            side_label(name, room - 12, room - 10, y),
             element("text", text=shown[i], x=x.end + 10, y=y + 4, class_="tick"),
         ]
         if readings.low is not None and readings.high is not None:
@@ -87,10 +87,12 @@ def _value_text(readings: Readings, i: int, turn: float | None, whole: bool) -> 
     def once(value: float) -> float:
         return value if turn is None else value % turn
 
-    value = near(once(float(readings.value[i])), readings.unit)
-    if readings.low is None or readings.high is None or not whole:
-        return value
+    if readings.low is None or readings.high is None:
+        return near(once(float(readings.value[i])), readings.unit)
     a, b = float(readings.low[i]), float(readings.high[i])
+    value = within(once(float(readings.value[i])), a, b, readings.unit)
+    if not whole:
+        return value
     if turn is None:
         return f"{value}  ({between(a, b, readings.unit)})"
     low, high = between(a + turn, b + turn, "").split(" to ")  # rounded outwards, then turned back

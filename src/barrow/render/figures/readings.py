@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import PERCENT, at_most, between, near, rounded_to
+from barrow.numerics.exact import PERCENT, at_most, between, near, rounded_to, within
 from barrow.numerics.places import Numbers, finite
 from barrow.render.figures.svg import Floats, isolated
 
@@ -135,11 +135,32 @@ class Readings:
         name = isolated(label)
         if self.below[i]:
             return f"{name}: may be 0, at most {at_most(self.ceiling(i), self.unit, digits=2)}"
-        value = near(self.value[i], self.unit)
         if self.low is None or self.high is None:
-            return f"{name}: {value}"
-        ends = between(_shown(self.low[i], self.unit), self.high[i], self.unit)
-        return f"{name}: {value}, with 95 % certainty {ends}"
+            return f"{name}: {self.told(i)}"
+        return f"{name}: {', '.join(filter(None, [self.told(i), f'with 95 % certainty {self.span(i)}']))}"
+
+    def told(self, i: int) -> str:
+        """A value in the digits that its interval justifies; nothing where it lies beside its interval.
+
+        A histogram is decoded as a whole, and the interval is about one item alone: then the interval is what is known.
+        """
+        if self.low is None or self.high is None:
+            return near(self.value[i], self.unit)
+        if self.beside(i):
+            return ""
+        return within(self.value[i], _shown(self.low[i], self.unit), self.high[i], self.unit)
+
+    def span(self, i: int) -> str:
+        """An interval, its ends rounded outwards; nothing where there is none."""
+        if self.low is None or self.high is None:
+            return ""
+        return between(_shown(self.low[i], self.unit), self.high[i], self.unit)
+
+    def beside(self, i: int) -> bool:
+        """Whether a value lies outside its own interval."""
+        if self.low is None or self.high is None:
+            return False
+        return not self.low[i] <= self.value[i] <= self.high[i]
 
 
 def _shown(low: float, unit: str) -> float:
@@ -170,6 +191,8 @@ def checked_labels(labels: Sequence[object], count: int) -> list[str]:
 MOST_CLASSES = 5
 _LITTLE = 1e-2
 """Classes of colour begin at 0 where a value that stands out is so much smaller than the largest."""
+_FAINT = 1e-3
+"""What is so much smaller than the largest is one class where single values are an estimate."""
 _LADDER = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
 
 
@@ -208,7 +231,7 @@ def coarse_edges(readings: Readings) -> list[float]:
     seen = readings.value[~readings.below]
     if not len(seen) or float(seen.max()) <= 0.0:
         return [0.0]
-    low, high = (max(float(np.quantile(seen, share)), float(seen.max()) * 1e-6) for share in (0.25, 0.995))
+    low, high = (max(float(np.quantile(seen, share)), float(seen.max()) * _FAINT) for share in (0.25, 0.995))
     step = max(3.0, (high / low) ** (1.0 / (MOST_CLASSES - 1)))
     wanted = [low * step**k for k in range(MOST_CLASSES - 1)]
     rungs = [float(f"{m}e{k}") for k in range(-12, 3) for m in (1, 2, 5)]

@@ -24,6 +24,7 @@ def ring(
     title: str = "Histogram on a circle",
     width: int = 480,
     scale: Readings | None = None,
+    ticks: Sequence[tuple[float, str]] = (),
     **beside: Unpack[Beside],
 ) -> Figure:
     """One wedge for each part of the circle, clockwise from the top; the wedge's area is the value.
@@ -34,6 +35,7 @@ def ring(
         title: What the figure is.
         width: In pixels; the height is the same.
         scale: The readings of all pictures that share this one's scale.
+        ticks: What is written around it, each with its part of the turn; by default labels, at their middles.
         beside: Intervals, noise and unit, see :class:`Beside`; wedges not above the noise are hatched.
 
     >>> print(ring(["night", "day"], [0.1, 0.9], title="When"))
@@ -49,8 +51,8 @@ def ring(
         note = f" Each wedge shows the largest of its values: there are {len(readings):,}."
         readings, names = readings.pick(largest), [names[i] for i in largest]
     count, middle = len(readings), width / 2
-    written = range(0, count, math.ceil(count / 8))
-    room = max(text_width(names[i], 11.5) for i in written) + 18
+    written = ticks or [((i + 0.5) / count, names[i]) for i in range(0, count, math.ceil(count / 8))]
+    room = max(text_width(name, 11.5) for _, name in written) + 18
     inner, outer = width * 0.13, width / 2 - min(max(room, 30.0), 0.2 * width)
     top = max((readings if scale is None else scale).top, 1e-300)
     area = AxisScale(0.0, top, inner**2, outer**2)
@@ -77,11 +79,11 @@ def ring(
     for tick in rings:
         x, y = place(radius(tick), 0.5 / count if count > 4 else 0.0)
         body.append(element("text", text=near(tick, readings.unit), x=x, y=y + 4, class_="tick mid halo"))
-    for i in written:
-        x, y = place(outer + 12, (i + 0.5) / count)
+    for turn, name in written:
+        x, y = place(outer + 12, turn)
         side = "mid" if abs(x - middle) < 0.08 * width else "end" if x < middle else "start"
         room = width * 0.5 if side == "mid" else min(x, width - x) - 2
-        body.append(element("text", text=shortened(names[i], room, 11.5), x=x, y=y + 4, class_=f"tick {side}"))
+        body.append(element("text", text=shortened(name, room, 11.5), x=x, y=y + 4, class_=f"tick {side}"))
     return build_figure(*body, title=title, description=text + note, width=width, height=width, kind="ring", reach=80)
 
 

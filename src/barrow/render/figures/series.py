@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import between, near
+from barrow.numerics.exact import between, near, within
 from barrow.render.figures.curves import end_labels, labels_width
 from barrow.render.figures.figure import Figure, build_figure
 from barrow.render.figures.svg import (
@@ -34,13 +34,14 @@ def intervals(
     title: str = "",
     joined: bool = False,
     groups: Sequence[str] | None = None,
+    span: tuple[float, float] | None = None,
     width: int = 720,
     height: int = 280,
 ) -> Figure:
     """A point with its interval for each name; ``joined`` by a line where they follow each other in time.
 
     Values that are not determined (NaN) have an interval and no point. Values of different ``groups`` with one name
-    stand side by side there, each group with a line and a colour of its own.
+    stand side by side there, each group with a line and a colour of its own. Pictures with one ``span`` have one axis.
 
     >>> print(intervals(["2026-01", "2026-02"], [4.0, 5.0], [3.5, 4.5], [4.5, 5.5], unit="km", title="Mean"))
     Mean. 2 values from 4 to 5 km, each with its 95 % interval.
@@ -55,6 +56,7 @@ def intervals(
         )
     kinds = list(dict.fromkeys(groups or []))
     top, bottom = 44.0, height - 40.0
+    ends = ends if span is None else [*ends, *span]
     spare = 0.06 * (max(ends) - min(ends)) or abs(max(ends)) * 0.1 or 1.0
     y = AxisScale(min(ends) - spare, max(ends) + spare, bottom, top)
 
@@ -66,15 +68,17 @@ def intervals(
     places = {name: k for k, name in enumerate(dict.fromkeys(names))}
     slot = (right - left) / len(places)
     curves: dict[str, list[tuple[float, float]]] = {}
-    marks = [_axis_names(list(places), left, slot, bottom)]
+    marks = [_axis_names(list(places), left, slot, bottom, width, alternate=not joined)]
     for k, name in enumerate(names):
         group = groups[k] if groups is not None else ""
         beside = (kinds.index(group) - (len(kinds) - 1) / 2) * min(9.0, 0.6 * slot / len(kinds)) if kinds else 0.0
         x, value = left + slot * (places[name] + 0.5) + beside, float(values[k])
         known = math.isfinite(value)
-        span = between(float(low[k]), float(high[k]), unit)
+        shown = between(float(low[k]), float(high[k]), unit)
         whole = f"{group}, {name}" if group and group != name else name
-        text = f"{isolated(whole)}: {near(value, unit) if known else 'not determined'}, {span} (95 %)"
+        text = (
+            f"{isolated(whole)}: {within(value, low[k], high[k], unit) if known else 'not determined'}, {shown} (95 %)"
+        )
         line = f"M{number(x)},{number(y(float(low[k])))}V{number(y(float(high[k])))}"
         parts = [element("path", d=line, class_="casing"), element("path", d=line, class_="whisker")]
         if known:
@@ -100,14 +104,17 @@ def intervals(
     return build_figure(*body, title=title, description=about, width=width, height=height, kind="intervals", reach=200)
 
 
-def _axis_names(names: Sequence[str], left: float, slot: float, bottom: float) -> str:
-    """Names below the axis, those that would touch left out."""
-    parts, free = [], -1e9
-    for k, name in enumerate(names):
-        label = shortened(name, max(slot * 1.6, 40.0), 11.5)
-        half = text_width(label, 11.5) / 2
-        start = max(left + slot * (k + 0.5) - half, 2.0)
-        if start > free:
-            parts.append(element("text", text=label, x=start, y=bottom + 17, class_="tick"))
-            free = start + 2 * half + 8
+def _axis_names(
+    names: Sequence[str], left: float, slot: float, bottom: float, width: int, *, alternate: bool = False
+) -> str:
+    """Names below the axis, those that would touch left out, or on two lines in turn where each is of its own."""
+    parts, free = [], [-1e9, -1e9]
+    labels = [shortened(name, max(slot * 1.6, 0.2 * width), 11.5) for name in names]
+    rows = 1 + (alternate and max(text_width(label, 11.5) for label in labels) + 8 > slot)
+    for k, label in enumerate(labels):
+        wide, row = text_width(label, 11.5), k % rows
+        start = min(max(left + slot * (k + 0.5) - wide / 2, 2.0), width - wide - 1)
+        if start > free[row]:
+            parts.append(element("text", text=label, x=start, y=bottom + 17 + 14 * row, class_="tick"))
+            free[row] = start + wide + 8
     return "".join(parts)

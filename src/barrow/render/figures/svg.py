@@ -268,6 +268,30 @@ def shortened(text: object, width: float, size: float = 12.0) -> str:
     return sentence[:count] + "…" if count else ""
 
 
+def two_lines(text: object, width: float, size: float = 12.0) -> list[str]:
+    """A label on one line, or on two where it is too long for one; then the second is shortened.
+
+    >>> two_lines("tea", 60), two_lines("share within 2 km of Paris", 110)
+    (['tea'], ['share within 2', 'km of Paris'])
+    """
+    sentence = clean(text)[:200]
+    if text_width(sentence, size) <= width:
+        return [sentence]
+    words, first = sentence.split(" "), ""
+    while words and text_width(f"{first} {words[0]}".strip(), size) <= width:
+        first = f"{first} {words.pop(0)}".strip()
+    return [first, shortened(" ".join(words), width, size)] if first else [shortened(sentence, width, size)]
+
+
+def side_label(text: object, width: float, x: float, y: float) -> str:
+    """A label that ends at ``x``, its middle at the height ``y``, on up to two lines."""
+    lines = two_lines(text, width)
+    top = y + 4 - 6.5 * (len(lines) - 1)
+    return "".join(
+        element("text", text=line, x=x, y=top + 13 * k, class_="end") for k, line in enumerate(lines) if line
+    )
+
+
 def apart(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Positions moved as little as possible so that neighbours are ``gap`` apart, within low and high where it fits."""
     order = sorted(range(len(positions)), key=lambda i: positions[i])

@@ -28,6 +28,16 @@ _MODELS = {
     "local": "Nobody: each person's report was randomised before it left.",
 }
 _HISTOGRAM = re.compile(r"the histogram of people's items over ([\d,]+) items")
+_NOUNS = {
+    "distance": ("mean distance", "of"),
+    "frequency": ("frequencies", "among"),
+    "items": ("randomised items", "of"),
+    "quantile": ("quantiles", "of"),
+    "region": ("share in a region", "among"),
+    "spread": ("mean and spread", "of"),
+    "workload": ("answers", "about"),
+}
+"""What questions without a name of their own are called in headings."""
 _VERDICTS = ((0.55, "hardly"), (0.6, "a little"), (0.75, "partly"), (0.9, "mostly"), (1.0, "yes, almost surely"))
 
 
@@ -65,7 +75,9 @@ class Released:
     @property
     def by(self) -> str:
         """The end of a heading where it is answered by groups: " by region"."""
-        about = self.statement.answer.about
+        about, hidden = self.statement.answer.about, self.statement.answer.hidden_groups
+        if hidden is not None:
+            return f" by {hidden.name}"
         return f" by {about.grouping}" if about is not None and about.groups else ""
 
 
@@ -76,16 +88,23 @@ def title_of(releases: Sequence[Released]) -> str:
     after = ("" if len(releases) == 1 and releases[0].statement.title else releases[0].by) + periods_of(releases)
     if len(own) == 1 and first.title:
         return first.title + after
-    names = ", ".join(dict.fromkeys(_noun(released) for released in releases))
-    asked = f"{names} of {first.people:,} people{after}"
+    nouns = list(dict.fromkeys(_noun(released) for released in releases))
+    joined = ", ".join(noun for noun, _ in nouns)
+    asked = f"{joined} {nouns[0][1] if len(nouns) == 1 else 'of'} {first.people:,} people{after}"
     return f"{first.dataset}: {asked}" if first.dataset else asked[:1].upper() + asked[1:]
 
 
-def _noun(released: Released) -> str:
+def _noun(released: Released) -> tuple[str, str]:
+    """What was asked, and how it goes on: "mean", "of" (so many people)."""
     statement = released.statement
-    if not statement.title and statement.name == "histogram" and _on_earth(released):
-        return "map"
-    return statement.title or statement.name.replace("_", " ")
+    if statement.title:
+        return statement.title, "of"
+    if statement.name in ("histogram", "density") and _on_earth(released):
+        return "map", "of"
+    if statement.name == "person":
+        spec = statement.parameters.get("question")
+        return str(spec.get("function", "share")) if isinstance(spec, dict) else "share", "of"
+    return _NOUNS.get(statement.name, (statement.name.replace("_", " "), "of"))
 
 
 def _on_earth(released: Released) -> bool:
@@ -162,6 +181,8 @@ def error_sentence(released: Released, *, parts: int = 1) -> str:
     if not statement.error_unit:
         whole = f"The whole picture is off by about {size} (earth mover's distance)"
         alone = _in_parts(released.where, error, digits)
+        if alone and len(set(alone)) == 1:
+            return f"{whole}: {alone[0]} in one part of a record on average, or partly in each."
         return f"{whole}: {' or '.join(alone)} for a record on average, or partly each." if alone else f"{whole}."
     return f"On average, records appear about {size} from where they were (earth mover's distance)."
 

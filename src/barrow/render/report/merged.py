@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from barrow.numerics.exact import between, near, within
 from barrow.questions.answer import number
 from barrow.questions.merging import REGIONS
 from barrow.questions.statement import HistogramFacts
 from barrow.questions.value_tables import Bounds, Rows
 from barrow.render import figures
-from barrow.render.figures import between, near
 from barrow.render.report.page import MOST_ROWS, ReportTable
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
@@ -51,8 +51,9 @@ def region_table(tables: Mapping[str, Rows], space: Space | None = None) -> Repo
         return None
     placed, shown = _placed(rows), []
     for row, name in zip(rows[:MOST_ROWS], region_names(rows[:MOST_ROWS], space), strict=True):
-        ends = between(number(row, "low_95"), number(row, "high_95"), "%", zeros=True)
-        shown.append([name, f"{row['items']:,}", near(number(row, "share"), "%", digits=3, zeros=True), ends])
+        ends = number(row, "low_95"), number(row, "high_95")
+        share = within(number(row, "share"), *ends, "%", zeros=True)
+        shown.append([name, f"{row['items']:,}", share, between(*ends, "%", zeros=True)])
     return ReportTable(
         ["region", "cells" if placed else "items", "share", "95 %, all at once"],
         shown,

@@ -16,6 +16,7 @@ import numpy as np
 from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import exact
+from barrow.numerics.exact import within
 from barrow.promises import Scope, Window, event_from_json, guarantee_from_json, odds_upper
 from barrow.questions import Answer, Collected
 from barrow.questions.merging import REGIONS
@@ -232,7 +233,7 @@ def _answer(released: Released, several: bool, outline: Any) -> Section:
     caption = wide.description
     if bounds.low is not None and bounds.regions is None and len(rows) > 1:
         shades = " Cells whose shades differ by two steps really differ; one step may be noise."
-        caption += shades if "map" in wide.svg[:400] else ""
+        caption += shades if "map" in wide.svg[:400] and 'class="cell' in wide.svg else ""
     pictures = [Picture(wide, caption, narrow)]
     regions = region_table(released.tables, released.where) if REGIONS in released.tables else None
     return Section(title, text, pictures, table, _sure(released, bounds), regions, sentence)
@@ -281,8 +282,9 @@ def _table(released: Released, rows: Rows, bounds: Bounds) -> ReportTable:
         if bounds.low is not None and bounds.high is not None:
             low = max(float(bounds.low[i]), 0.0) if unit == "%" else float(bounds.low[i])
             high = float(bounds.high[i])
-            known = math.isfinite(low) and math.isfinite(high)
-            cells.append(_ends(low, high, unit, limits) if known else "not determined")
+            sure = math.isfinite(low) and math.isfinite(high)
+            cells = [names[i], within(float(values[i]), low, high, unit, zeros=True) if known and sure else value]
+            cells.append(_ends(low, high, unit, limits) if sure else "not determined")
         shown.append(cells)
     heads = [
         "place" if "lat" in rows[0] else "item" if "item" in rows[0] else "value of",

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import structs
 
 from barrow.errors import ParameterError
-from barrow.numerics.exact import between, near
+from barrow.numerics.exact import between, within
 from barrow.promises import Scope, Window, exposure
 from barrow.questions.answer import TableRow
 from barrow.questions.statement import Statement
@@ -32,6 +32,8 @@ _MOST_MULTIPLES = 60
 _MOST_PAIRS = 12
 """Of so many pairs of values that differ each one is named."""
 _ALL = 0.05
+_MOST_LINES = 4
+"""Lines of groups in one picture; more of them have a picture each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,14 +168,25 @@ def _of_numbers(title: str, parts: Sequence[Part], in_time: bool, error: str) ->
     def figure(width: int) -> Figure:
         return intervals(across, values, low, high, title=shown[:1].upper() + shown[1:], width=width, **style)
 
+    def of_group(group: str) -> Figure:
+        own = [k for k, other in enumerate(groups) if other == group]
+        when, (value, start, end) = [across[k] for k in own], ([side[k] for k in own] for side in (values, low, high))
+        heading, whole = f"{shown[:1].upper()}{shown[1:]}: {group}", (min(low), max(high))
+        of_one: dict[str, Any] = {"unit": unit, "joined": True, "width": SMALL, "height": 200}
+        return intervals(when, value, start, end, title=heading, span=whole, **of_one)
+
     wide = figure(WIDE)
+    pictures = [Picture(wide, wide.description, figure(NARROW))]
+    if lines and len(set(groups)) > _MOST_LINES:  # colours and dashes tell no more lines apart
+        pictures = [Picture(of_group(group), group) for group in dict.fromkeys(groups)]
+        error = f"{error} All pictures have one scale.".strip()
     additive = all("half_width_95" in part.tables["values"][0] for part in parts)
     at_once = len({id(part.statement) for part in parts}) == 1 and facts.hidden_groups is not None
     sentence = differences(names, values, low, high, additive=additive, at_once=at_once)
     return Section(
         title,
         (),
-        [Picture(wide, wide.description, figure(NARROW))],
+        pictures,
         _table(names, values, low, high, unit),
         sentence,
         sentence=error,
@@ -235,7 +248,7 @@ def _table(
     rows = [
         [
             name,
-            near(value, unit, digits=4, zeros=True) if math.isfinite(value) else "not determined",
+            within(value, a, b, unit, zeros=True) if math.isfinite(value) else "not determined",
             between(a, b, unit, zeros=True),
         ]
         for name, value, a, b in zip(names, values, low, high, strict=True)
