@@ -271,6 +271,7 @@ def near(value: Exact, unit: str = "", *, digits: int = 3, zeros: bool = False) 
     return _written(value, unit, digits, ROUND_HALF_EVEN, zeros)
 
 
+@lru_cache(2**12, typed=True)  # pictures and tables say the same numbers; 0.1 and its exact value differ
 def between(low: Exact, high: Exact, unit: str = "", *, zeros: bool = False) -> str:
     """An interval, rounded outwards, in the digits that its width justifies; columns of tables keep their last zeros.
 
@@ -286,6 +287,7 @@ def between(low: Exact, high: Exact, unit: str = "", *, zeros: bool = False) -> 
     return f"{start} to {_written(high, unit, second, ROUND_CEILING, zeros)}"
 
 
+@lru_cache(2**12, typed=True)
 def within(value: Exact, low: Exact, high: Exact, unit: str = "", *, zeros: bool = False) -> str:
     """A released value in the digits that its 95 % interval justifies.
 
@@ -336,7 +338,7 @@ def with_interval(value: float | None, low: float, high: float | None, unit: str
     return f"{text}, from {written(low, ROUND_FLOOR, each)} to {top} (95 %)"
 
 
-@lru_cache(2**12, typed=True)  # pictures and tables say the same numbers; 0.1 and its exact value differ
+@lru_cache(2**12, typed=True)
 def plus_minus(value: float, width: float, unit: str = "") -> str:
     """A released value and its half width in the digits that the width justifies; no true value is left out by it.
 

@@ -137,7 +137,8 @@ class Readings:
             return f"{name}: may be 0, at most {at_most(self.ceiling(i), self.unit, digits=2)}"
         if self.low is None or self.high is None:
             return f"{name}: {self.told(i)}"
-        return f"{name}: {', '.join(filter(None, [self.told(i), f'with 95 % certainty {self.span(i)}']))}"
+        value, ends = self.told(i), self.span(i)
+        return f"{name}: {value}, with 95 % certainty {ends}" if value else f"{name}: with 95 % certainty {ends}"
 
     def told(self, i: int) -> str:
         """A value in the digits that its interval justifies; nothing where it lies beside its interval.
@@ -146,7 +147,7 @@ class Readings:
         """
         if self.low is None or self.high is None:
             return near(self.value[i], self.unit)
-        if self.beside(i):
+        if not self.low[i] <= self.value[i] <= self.high[i]:
             return ""
         return within(self.value[i], _shown(self.low[i], self.unit), self.high[i], self.unit)
 

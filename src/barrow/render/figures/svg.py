@@ -268,28 +268,27 @@ def shortened(text: object, width: float, size: float = 12.0) -> str:
     return sentence[:count] + "…" if count else ""
 
 
-def two_lines(text: object, width: float, size: float = 12.0) -> list[str]:
+@lru_cache(maxsize=1024)
+def two_lines(text: str, width: float, size: float = 12.0) -> tuple[str, ...]:
     """A label on one line, or on two where it is too long for one; then the second is shortened.
 
     >>> two_lines("tea", 60), two_lines("share within 2 km of Paris", 110)
-    (['tea'], ['share within 2', 'km of Paris'])
+    (('tea',), ('share within 2', 'km of Paris'))
     """
     sentence = clean(text)[:200]
     if text_width(sentence, size) <= width:
-        return [sentence]
+        return (sentence,)
     words, first = sentence.split(" "), ""
     while words and text_width(f"{first} {words[0]}".strip(), size) <= width:
         first = f"{first} {words.pop(0)}".strip()
-    return [first, shortened(" ".join(words), width, size)] if first else [shortened(sentence, width, size)]
+    return (first, shortened(" ".join(words), width, size)) if first else (shortened(sentence, width, size),)
 
 
-def side_label(text: object, width: float, x: float, y: float) -> str:
+def side_label(text: str, width: float, x: float, y: float) -> str:
     """A label that ends at ``x``, its middle at the height ``y``, on up to two lines."""
-    lines = two_lines(text, width)
-    top = y + 4 - 6.5 * (len(lines) - 1)
-    return "".join(
-        element("text", text=line, x=x, y=top + 13 * k, class_="end") for k, line in enumerate(lines) if line
-    )
+    first, *more = two_lines(text, width)
+    above = element("text", text=first, x=x, y=y + 4 - 6.5 * len(more), class_="end")
+    return above + (element("text", text=more[0], x=x, y=y + 10.5, class_="end") if more and more[0] else "")
 
 
 def apart(positions: Sequence[float], gap: float, low: float, high: float) -> list[float]:
