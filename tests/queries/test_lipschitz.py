@@ -490,3 +490,21 @@ def test_pairs_that_are_known_give_what_is_found_anew():
     assert [asked(*request, False) for request in requests] == anew
     assert len(engine._KNOWN) < sum(constants.method == "near pairs" for constants in anew)
     assert len({constants.lipschitz_upper for constants in anew}) == len(anew)
+
+
+@pytest.mark.parametrize("bits", [1, 3, 20])
+def test_a_coarser_table_says_how_far_off_it_is_and_how_much_more_rows_may_differ(bits):
+    rng = np.random.default_rng(8)
+    fine = quantise(np.concatenate([rng.normal(size=(40, 3)), [[0.0, 1.0, -1.0]]]), step="1/1048576")
+    coarse = fine.coarser(bits)
+    exact = fine.integers.astype(object) * fine.step
+    moved = coarse.integers.astype(object) * coarse.step - exact
+    largest = max(abs(x) for x in moved.ravel().tolist())
+    said = Fraction(coarse.error_upper) - Fraction(fine.error_upper)
+    assert said * Fraction(99, 100) < coarse.step / 2
+    assert said * Fraction(9, 10) < largest <= said * (1 + Fraction(1, 2**40))  # a sum of floats
+    for p in (1.0, 2.0):
+        before, after = (
+            row_norms((t.floats()[:, None] - t.floats()).reshape(-1, 3), p) * float(t.step) for t in (fine, coarse)
+        )
+        assert (after - before).max() <= coarse.moved_upper(fine, p)
