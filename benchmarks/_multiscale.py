@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from barrow.mechanisms import linear_noise
+from barrow.mechanisms import AdditiveNoise, linear_noise
 from barrow.mechanisms.decoding.grid import nearest_in_simplex
-from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
+from barrow.mechanisms.multiscale import chosen_scales, map_of
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
-from barrow.queries import multiscale
+from barrow.queries import MultiscaleQuery, multiscale
 from barrow.spaces import Euclidean
 from barrow.transport import emd
 
@@ -84,49 +84,52 @@ def populations() -> list[Any]:
     return [kind(1000 + 10 * i + j) for i, kind in enumerate((clusters, check_ins, roads)) for j in range(3)]
 
 
-def errors(users: int, made: MultiscaleDensity, people: list[Any]) -> dict[str, float]:
+def errors(users: int, query: MultiscaleQuery, noise: AdditiveNoise, people: list[Any]) -> dict[str, float]:
     """The mean EMD error by each reading of what is released."""
-    zero = Center.from_integers(np.zeros(made.query.dimension, dtype=np.int64))
-    result: dict[str, list[float]] = {}
+    zero = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
+    table = query.table.floats() * float(query.step)
+    matrix, result = table.T.tocsr(), dict[str, list[float]]()
     for i, truth in enumerate(people):
-        exact = truth @ (made.query.table.floats() * float(made.query.step))
-        noisy = exact + made.noise.draw(zero, SeededSource(7919 * users + i)).values
-        maps = {"smooth": made.decode(noisy).weights, "nearest": made.decode(noisy, method="nearest").weights}
-        if len(made.query.levels) == 1:
-            maps["as released"] = as_released(made, noisy)
+        noisy = truth @ table + noise.draw(zero, SeededSource(7919 * users + i)).values
+        maps = {
+            method: map_of(query, matrix, noisy, deviation=noise.deviation, method=method).weights
+            for method in ("smooth", "nearest")
+        }
+        if len(query.levels) == 1:
+            maps["as released"] = as_released(query, noisy)
         for name, weights in maps.items():
             result.setdefault(name, []).append(float(emd(SQUARE, weights, truth)))
     return {name: float(np.mean(values)) for name, values in result.items()}
 
 
-def as_released(made: MultiscaleDensity, noisy: Any) -> Any:
+def as_released(query: MultiscaleQuery, noisy: Any) -> Any:
     """The shares of one bandwidth, projected to the simplex, at the cells nearest to their centres."""
-    level = made.query.levels[0]
+    level = query.levels[0]
     shares = nearest_in_simplex(noisy / level.weight)
     places = SQUARE.points if level.query.places is None else np.clip(level.query.places, 0.0, 0.999)
     weights = np.bincount(SQUARE.encode(places), weights=shares, minlength=SQUARE.items)
     return weights / weights.sum()
 
 
-def single(bandwidth: str, users: int) -> MultiscaleDensity:
-    """One bandwidth, with its own constant."""
+def single(bandwidth: str, users: int, people: list[Any]) -> dict[str, float]:
+    """The errors of one bandwidth, with its own constant."""
     query = multiscale(SQUARE, bandwidths=[bandwidth])
-    return MultiscaleDensity(query, linear_noise(query, ALPHA, noise="laplace", users=users))
+    return errors(users, query, linear_noise(query, ALPHA, noise="laplace", users=users), people)
 
 
 def compare(users: int, people: list[Any]) -> dict[str, float]:
     """Mean errors: ours, the best single bandwidth as released and decoded, and the cells under their best decoder."""
-    ours = multiscale_density(SQUARE, ALPHA, users=users)
-    each = [errors(users, single(bandwidth, users), people) for bandwidth in SINGLE]
-    cells = errors(users, single("cells", users), people)
+    ours = chosen_scales(SQUARE, ALPHA, users)
+    each = [single(bandwidth, users, people) for bandwidth in SINGLE]
+    cells = single("cells", users, people)
     result = {
-        "multiscale": errors(users, ours, people)["smooth"],
+        "multiscale": errors(users, ours, linear_noise(ours, ALPHA, users=users), people)["smooth"],
         "single": min(result["as released"] for result in each),
         "single_decoded": min(min(result["smooth"], result["nearest"]) for result in each),
         "identity": min(cells.values()),
     }
     text = ", ".join(f"{name} {value:.5f}" for name, value in result.items())
-    shares = {level.name: float(level.share) for level in ours.query.levels}
+    shares = {level.name: float(level.share) for level in ours.levels}
     print(f"{users:>9,} users: {text}; shares {shares}")
     return result
 

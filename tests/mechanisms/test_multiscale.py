@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from tests.thorough import often
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import MultiscaleDensity, UserCounts, linear_noise, multiscale_density
+from barrow.mechanisms import UserCounts, linear_noise
 from barrow.mechanisms.decoding.grid import (
     _checked,
     _decoded,
@@ -21,6 +21,7 @@ from barrow.mechanisms.decoding.grid import (
     nearest_in_simplex,
     nearest_map,
 )
+from barrow.mechanisms.histograms import MULTISCALE, histogram_noise
 from barrow.mechanisms.multiscale import (
     _compositions,
     best_shares,
@@ -38,6 +39,7 @@ from barrow.transport import emd, measure_of
 
 SQUARE = Euclidean([0, 0], [1, 1], step=1 / 16)
 LINE = Line(0, 100, unit="km", step=2, cells=True)
+CELLS = multiscale(SQUARE, bandwidths=["cells"])
 NYC = Earth(box=(40.5, -74.3, 41.0, -73.6), cell=4)
 
 
@@ -136,12 +138,12 @@ def test_the_nearest_map_of_the_cells_is_the_projection():
 
 
 def test_decoding_does_not_depend_on_the_units_of_the_weights():
-    built = multiscale_density(SQUARE, 25, users=1000)
-    values = built._matrix @ mixed_reference(SQUARE) + built.noise.draw(zeros(built), SeededSource(3)).values
+    built = histogram_noise(SQUARE, "multiscale", 25, users=1000)
+    values = built.matrix @ mixed_reference(SQUARE) + built.noise.draw(zeros(built), SeededSource(3)).values
     scales, sigma = scales_of(SQUARE), built.noise.deviation
     maps = [
         discrepancy_map(
-            unit * built._matrix,
+            unit * built.matrix,
             unit * values,
             deviation=unit * sigma,
             strongest=unit**2 * 0.003 * sigma * built.query.lipschitz_upper(1),
@@ -151,28 +153,36 @@ def test_decoding_does_not_depend_on_the_units_of_the_weights():
         for unit in (1, 2)
     ]
     assert np.abs(maps[0] - maps[1]).sum() < 5e-3
-    assert np.abs(maps[0] - built.decode(values).weights).sum() < 5e-3
+    assert np.abs(maps[0] - built.decode(values)).sum() < 5e-3
 
 
 def test_entropy_is_as_strong_as_the_residual_allows():
-    built = multiscale_density(SQUARE, 25, users=100_000)
+    built = histogram_noise(SQUARE, "multiscale", 25, users=100_000)
     truth = mixed_reference(SQUARE)
     scales, sigma = scales_of(SQUARE), built.noise.deviation
-    values = built._matrix @ truth + built.noise.draw(zeros(built), SeededSource(4)).values
+    values = built.matrix @ truth + built.noise.draw(zeros(built), SeededSource(4)).values
 
     def ratio(weights):
-        residual = values - built._matrix @ weights
+        residual = values - built.matrix @ weights
         return float(residual @ residual) / (len(values) * sigma**2)
 
     arguments = {"atoms": scales.atoms, "prior": scales.prior}
     result = built.decode(values)
-    assert ratio(result.weights) <= 0.95 * 1.01
+    assert ratio(result) <= 0.95 * 1.01
     strongest = 0.003 * sigma * built.query.lipschitz_upper(1)
-    ladder = [smooth_map(built._matrix, values, strength=strongest / 2**i, **arguments).weights for i in range(6)]
+    ladder = [smooth_map(built.matrix, values, strength=strongest / 2**i, **arguments).weights for i in range(6)]
     assert all(ratio(b) <= ratio(a) * 1.001 for a, b in itertools.pairwise(ladder))
     first = next(i for i, weights in enumerate(ladder) if ratio(weights) <= 0.95)
-    assert np.abs(ladder[first] - result.weights).sum() < 5e-3
+    assert np.abs(ladder[first] - result).sum() < 5e-3
     assert first > 0, "otherwise this test shows nothing"
+
+
+def at(space, alpha, delta=0, *, users, bandwidths, shares=None, noise="auto"):
+    """The mechanism at bandwidths of ours; at those that it chooses where none are given."""
+    if bandwidths is None:
+        return histogram_noise(space, "multiscale", alpha, delta, users=users, noise=noise)
+    query = multiscale(space, bandwidths=bandwidths, shares=shares)
+    return MULTISCALE.of(query, linear_noise(query, alpha, delta, noise=noise, users=users))
 
 
 def zeros(made):
@@ -194,7 +204,7 @@ SETTINGS = [
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda s: f"{s[0].kind}-{s[3]}")
 def test_errors_before_decoding_agree_with_simulation(setting):
     space, alpha, delta, users, bandwidths = setting
-    built = multiscale_density(space, alpha, delta, users=users, bandwidths=bandwidths)
+    built = at(space, alpha, delta, users=users, bandwidths=bandwidths)
     draws = 300
     noise = np.array([built.noise.draw(zeros(built), SeededSource(1000 + i)).values for i in range(draws)])
     for level in built.query.levels:
@@ -204,10 +214,10 @@ def test_errors_before_decoding_agree_with_simulation(setting):
 
 
 def test_intervals_hold_all_shares_at_once():
-    built = multiscale_density(LINE, 25, users=200, bandwidths=["25 km", "cells"], shares=["0.5", "0.5"])
+    built = at(LINE, 25, users=200, bandwidths=["25 km", "cells"], shares=["0.5", "0.5"])
     counts = UserCounts.of_users(LINE, [[1, 2], [7]], users=200)
     mass = np.bincount([1, 2, 7, LINE.default_item], weights=[0.5, 0.5, 1, 198], minlength=LINE.items) / 200
-    exact = built._matrix @ mass
+    exact = built.matrix @ mass
     held = 0
     for seed in range(200):
         sample = built.noise.draw(counts.center(built.query), SeededSource(seed)).values
@@ -239,13 +249,13 @@ def test_shares_follow_the_number_of_users():
 
 def test_a_better_choice_has_a_smaller_simulated_error():
     """The rough prediction is worth something: its choice beats its own worst choices, by simulation."""
-    chosen = simulated(multiscale_density(SQUARE, 25, users=1000))
+    chosen = simulated(histogram_noise(SQUARE, "multiscale", 25, users=1000))
     for bad in (["cells"], ["0.353554"]):
-        assert chosen < 0.8 * simulated(multiscale_density(SQUARE, 25, users=1000, bandwidths=bad))
+        assert chosen < 0.8 * simulated(at(SQUARE, 25, users=1000, bandwidths=bad))
 
 
 def test_errors_fall_with_users():
-    few, many = (simulated(multiscale_density(SQUARE, 25, users=n)) for n in (1000, 100_000))
+    few, many = (simulated(histogram_noise(SQUARE, "multiscale", 25, users=n)) for n in (1000, 100_000))
     assert many < few / 3
 
 
@@ -253,8 +263,8 @@ def simulated(made, draws=3):
     """The mean EMD error of the decoded map at the mixed reference."""
     truth, results = mixed_reference(made.query.space), []
     for seed in range(draws):
-        noisy = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(seed)).values
-        results.append(measure_of(made.query.space).distance(made.decode(noisy).weights - truth))
+        noisy = made.matrix @ truth + made.noise.draw(zeros(made), SeededSource(seed)).values
+        results.append(measure_of(made.query.space).distance(made.decode(noisy) - truth))
     return np.mean(results)
 
 
@@ -286,13 +296,12 @@ def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
     def error(made, read):
         total = 0.0
         for i, truth in enumerate(people):
-            noisy = made._matrix @ truth + made.noise.draw(zeros(made), SeededSource(users + i)).values
+            noisy = made.matrix @ truth + made.noise.draw(zeros(made), SeededSource(users + i)).values
             total += emd(space, read(made, noisy), truth) / len(people)
         return total
 
     def one(name):
-        query = multiscale(space, bandwidths=[name])
-        return MultiscaleDensity(query, linear_noise(query, 25, noise="laplace", users=users))
+        return at(space, 25, users=users, bandwidths=[name], noise="laplace")
 
     def at_centres(made, noisy):
         shares = nearest_in_simplex(noisy)
@@ -300,7 +309,7 @@ def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
         weights = np.bincount(ids, weights=shares, minlength=space.items)
         return weights / weights.sum()
 
-    ours = error(multiscale_density(space, 25, users=users), lambda built, noisy: built.decode(noisy).weights)
+    ours = error(histogram_noise(space, "multiscale", 25, users=users), lambda built, noisy: built.decode(noisy))
     single = min(error(one(name), at_centres) for name in ("0.176777", "0.0883884", "0.0441942"))
     cells = error(one("cells"), lambda built, noisy: nearest_in_simplex(noisy))
     assert ours <= 0.5 * single
@@ -308,12 +317,12 @@ def test_half_the_error_of_one_bandwidth_and_of_the_cells(users):
 
 
 def test_a_release():
-    built = multiscale_density(SQUARE, 25, users=500)
+    built = histogram_noise(SQUARE, "multiscale", 25, users=500)
     counts = UserCounts.of_users(SQUARE, [[i % 40] for i in range(500)])
     sample = built.noise.draw(counts.center(built.query))
     assert sample.private
     assert built.event.alpha == 25
-    weights = built.decode(sample.values).weights
+    weights = built.decode(sample.values)
     assert weights.shape == (SQUARE.items,)
     assert weights.min() >= 0
     assert weights.sum() == pytest.approx(1)
@@ -321,7 +330,7 @@ def test_a_release():
 
 
 def test_gaussian_noise_where_delta_allows():
-    built = multiscale_density(SQUARE, 1, "1e-2", users=500, noise="gaussian")
+    built = histogram_noise(SQUARE, "multiscale", 1, "1e-2", users=500, noise="gaussian")
     assert built.noise.name == "Gaussian"
     assert simulated(built, 1) > 0
 
@@ -329,15 +338,17 @@ def test_gaussian_noise_where_delta_allows():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: multiscale_density(SQUARE, 25, users=10, shares=["1"]), "no bandwidths"),
-        (lambda: multiscale_density(SQUARE, 0, users=10), "alpha"),
-        (lambda: multiscale_density(SQUARE, 25, users=0), "users"),
-        (lambda: multiscale_density(SQUARE, 25, users="many"), "users"),
-        (lambda: multiscale_density(Discrete(["a", "b"]), 25, users=10), "needs places"),
-        (lambda: multiscale_density(SQUARE, 25, users=10, bandwidths=["0.01"]), "two cells"),
-        (lambda: multiscale_density(SQUARE, 25, users=10, bandwidths=["0.4"], shares=["2"]), "sum 1"),
-        (lambda: multiscale_density(SQUARE, 25, users=10).decode([1.0]), "finite numbers"),
-        (lambda: multiscale_density(SQUARE, 25, users=10).decode(np.zeros(1), method="best"), "method"),
+        (lambda: histogram_noise(SQUARE, "multiscale", 0, users=10), "alpha"),
+        (lambda: histogram_noise(SQUARE, "multiscale", 25, users=0), "users"),
+        (lambda: histogram_noise(SQUARE, "multiscale", 25, users="many"), "users"),
+        (lambda: histogram_noise(Discrete(["a", "b"]), "multiscale", 25, users=10), "needs places"),
+        (lambda: at(SQUARE, 25, users=10, bandwidths=["0.01"]), "two cells"),
+        (lambda: at(SQUARE, 25, users=10, bandwidths=["0.4"], shares=["2"]), "sum 1"),
+        (lambda: histogram_noise(SQUARE, "multiscale", 25, users=10).decode([1.0]), "finite numbers"),
+        (
+            lambda: map_of(multiscale(SQUARE, bandwidths=["cells"]), np.eye(1), [1], deviation=1, method="best"),
+            "method",
+        ),
         (lambda: nearest_map(np.eye(2), [math.nan, 0]), "finite"),
         (
             lambda: discrepancy_map(np.eye(2), [1, 0], deviation=0, strongest=1, atoms=np.eye(2), prior=np.ones(2) / 2),

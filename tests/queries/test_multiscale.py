@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barrow.errors import ParameterError
-from barrow.mechanisms import UserCounts, linear_noise, multiscale_density
+from barrow.mechanisms import UserCounts, linear_noise
+from barrow.mechanisms.histograms import histogram_noise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.queries import density, dyadic_bandwidths, histogram, multiscale, query_from_spec
@@ -64,10 +65,10 @@ def test_hexagons():
     query = multiscale(space, bandwidths=["15 km", "8 km", "cells"])
     assert brute(query) <= query.lipschitz_upper(1) * (1 + 1e-12)
     assert query.lipschitz_upper(1) <= brute(query) * (1 + 1e-9)
-    built = multiscale_density(space, 100, users=1000)
+    built = histogram_noise(space, "multiscale", 100, users=1000)
     flat = np.full(space.items, 1 / space.items)
     sample = built.noise.draw(Center.from_integers(np.zeros(built.query.dimension, dtype=np.int64)), SeededSource(0))
-    assert measure_of(space).distance(built.decode(built._matrix @ flat + sample.values).weights - flat) < 0.05
+    assert measure_of(space).distance(built.decode(built.matrix @ flat + sample.values) - flat) < 0.05
 
 
 def test_cells_and_hats_are_steepest_at_different_pairs():

@@ -19,7 +19,7 @@ from barrow.audit.shaped import audit_half_sphere, audit_polytope
 from barrow.audit.summed import audit_sums
 from barrow.audit.verdict import Finding, Tally
 from barrow.errors import ParameterError
-from barrow.mechanisms import AdditiveNoise, linear_noise, multiscale_density
+from barrow.mechanisms import AdditiveNoise, linear_noise
 from barrow.mechanisms.histograms import histogram_noise
 from barrow.mechanisms.strategies import strategies_for
 from barrow.mechanisms.user_level.ball import BallNoise
@@ -95,10 +95,11 @@ def _trees() -> list[Finding]:
 
 def _multiscale() -> list[Finding]:
     line = Line(0, 8, step=1, cells=True)
-    plan = multiscale_density(line, 2, users=2)
+    plan = histogram_noise(line, "multiscale", 2, users=2)
     users = small_users(8, (1, 2))
     others: Others = [[(0,)], [(3, 7)]]
-    return [audit_additive("multiscale histogram", "central", plan.noise, plan.query, users, others=others, alpha=2)]
+    noise, query = plan.on_outputs, plan.query
+    return [audit_additive("multiscale histogram", "central", noise, query, users, others=others, alpha=2)]
 
 
 def _cells() -> list[Finding]:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from barrow.mechanisms.item_intervals import intervals_of
     from barrow.mechanisms.itemwise import ItemWise, item_wise, pooled_items
     from barrow.mechanisms.linear import linear_candidates, linear_noise
-    from barrow.mechanisms.multiscale import MultiscaleDensity, multiscale_density
     from barrow.mechanisms.reduction import Reduced, reduced
     from barrow.mechanisms.statistics import UserCounts, UserSums
     from barrow.mechanisms.strategies import Strategy, strategies_for
@@ -36,7 +35,6 @@ else:
             ".item_intervals": "intervals_of",
             ".itemwise": "ItemWise item_wise pooled_items",
             ".linear": "linear_candidates linear_noise",
-            ".multiscale": "MultiscaleDensity multiscale_density",
             ".reduction": "Reduced reduced",
             ".statistics": "UserCounts UserSums",
             ".strategies": "Strategy strategies_for",

@@ -28,8 +28,8 @@ from barrow.mechanisms.decoding.grid import nearest_in_simplex
 from barrow.mechanisms.decoding.tree import decode
 from barrow.mechanisms.edge_histogram import Spacing, edge_histogram
 from barrow.mechanisms.edge_noise import EdgeNoise
-from barrow.mechanisms.linear import MuFor, linear_candidates
-from barrow.mechanisms.multiscale import multiscale_density
+from barrow.mechanisms.linear import MuFor, linear_candidates, linear_noise
+from barrow.mechanisms.multiscale import chosen_scales, map_of
 from barrow.mechanisms.sampled_sums import sampled_edge_noise
 from barrow.mechanisms.summed import SummedNoise, summed_noise
 from barrow.noise import Center, rounded_gaussian
@@ -37,7 +37,7 @@ from barrow.noise.source import SeededSource
 from barrow.numerics import Exact, checked_people, float_up
 from barrow.promises import Aggregation, Event, Model
 from barrow.promises.definitions import probability
-from barrow.queries import Query, histogram, tree_edges
+from barrow.queries import MultiscaleQuery, Query, histogram, tree_edges
 from barrow.spaces import Space, edge_tree
 from barrow.spaces.space import Floats
 
@@ -331,22 +331,26 @@ class MultiscaleKind(HistogramKind):
         """Decoded to one map."""
         if target.model is not Model.CENTRAL:
             raise ParameterError("Noise at several scales needs the central model, in which a curator holds the data.")
-        scales = multiscale_density(
-            target.space, target.alpha, target.delta, users=target.users, noise=target.noise, mu_for=target.mu_for
+        query = chosen_scales(target.space, target.alpha, target.users)
+        noise = linear_noise(
+            query, target.alpha, target.delta, noise=target.noise, users=target.users, mu_for=target.mu_for
         )
-        levels, k = scales.query.levels, scales.query.space.items
+        return self.of(query, noise, target.how)
+
+    def of(self, query: MultiscaleQuery, noise: AdditiveNoise, how: str = "auto") -> HistogramNoise:
+        """Noise on given densities, decoded together."""
+        levels, k = query.levels, query.space.items
         factors = np.concatenate([np.full(level.query.dimension, 1.0 / level.weight) for level in levels])
         finest = max((level.weight for level in levels if level.name == "cells"), default=0.0)
-        spread = math.sqrt(k * scales.query.dimension) * scales.noise.deviation
-        method = "nearest" if target.how == "nearest" else "smooth"
-        return HistogramNoise(
-            self,
-            scales.query,
-            scales.noise,
-            factors,
-            lambda values: scales.decode(values, method=method).weights,
-            upper=min(1.0, 0.5 * spread / finest) if finest > 0.0 else 1.0,
-        )
+        spread = math.sqrt(k * query.dimension) * noise.deviation
+        method = "nearest" if how == "nearest" else "smooth"
+
+        def decoded(values: Floats) -> Floats:
+            return map_of(query, result.matrix, values, deviation=noise.deviation, method=method).weights
+
+        upper = min(1.0, 0.5 * spread / finest) if finest > 0.0 else 1.0
+        result = HistogramNoise(self, query, noise, factors, decoded, upper=upper)
+        return result
 
 
 class CellsKind(HistogramKind):

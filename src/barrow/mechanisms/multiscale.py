@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import chain, combinations
 from typing import Any
 
@@ -19,11 +19,8 @@ import numpy as np
 
 from barrow import heavy
 from barrow.errors import ParameterError
-from barrow.mechanisms.additive import AdditiveNoise
 from barrow.mechanisms.decoding.grid import DecodedMap, discrepancy_map, nearest_map
-from barrow.mechanisms.linear import MuFor, linear_noise
 from barrow.numerics import Exact, checked_people, float_down
-from barrow.promises import Event
 from barrow.promises.definitions import positive
 from barrow.queries import MultiscaleQuery, dyadic_bandwidths, multiscale
 from barrow.queries.multiscale import Level, usual_constant
@@ -209,45 +206,6 @@ def _compositions(total: int, parts: int) -> Floats:
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class MultiscaleDensity:
-    """Densities at several scales with its noise, ready to release; everything in it is public.
-
-    Attributes:
-        query: What is asked.
-        noise: What is added.
-
-    >>> from barrow.spaces import Line
-    >>> result = multiscale_density(Line(0, 1, step=1/64), 25, users=1000)
-    >>> result.noise.name, result.event.alpha
-    ('Laplace', Fraction(25, 1))
-    """
-
-    query: MultiscaleQuery
-    noise: AdditiveNoise
-
-    @property
-    def event(self) -> Event:
-        """What a release is, for an accountant to price."""
-        return self.noise.event
-
-    def decode(self, values: Any, *, method: str = "smooth") -> DecodedMap:
-        """One histogram over the items from noisy values, by ``"smooth"`` or ``"nearest"``; it reads nothing else.
-
-        >>> from barrow.spaces import Line
-        >>> result = multiscale_density(Line(0, 1, step=1/16), 25, users=10**6)
-        >>> truth = result.query.table.floats()[3].toarray().ravel() * float(result.query.step)
-        >>> int(result.decode(truth).weights.argmax())
-        3
-        """
-        return map_of(self.query, self._matrix, values, deviation=self.noise.deviation, method=method)
-
-    @cached_property
-    def _matrix(self) -> Any:
-        """(outputs, items): what the released values of a histogram are before noise."""
-        return (self.query.table.floats() * float(self.query.step)).T.tocsr()
-
-
 def map_of(
     query: MultiscaleQuery, matrix: Any, values: Any, *, deviation: float, method: str = "smooth", added: int = 0
 ) -> DecodedMap:
@@ -274,45 +232,17 @@ def map_of(
     return discrepancy_map(matrix, values, deviation=deviation, strongest=strongest, atoms=atoms, prior=prior)
 
 
-def multiscale_density(
-    space: Any,
-    alpha: Exact,
-    delta: Exact = 0,
-    *,
-    users: int,
-    bandwidths: Sequence[Exact] | None = None,
-    shares: Sequence[Exact] | None = None,
-    noise: str | Exact = "auto",
-    grid: Exact | None = None,
-    mu_for: MuFor | None = None,
-) -> MultiscaleDensity:
-    """A map at several scales that is (alpha, delta)-EMD-DP, with bandwidths and shares of least predicted error.
+def chosen_scales(space: Space, alpha: Exact, users: int) -> MultiscaleQuery:
+    """Densities at halves, quarters and so on of the width of a space, and the cells: as many as are worth their share.
 
-    Spaces are lines, circles, Euclidean ones, the Earth and hexagons. ``bandwidths`` are distances in words,
-    ``"cells"`` among them; by default halves, quarters and so on of the width of the space, as many as are worth their
-    share. ``shares`` of the budget have the sum 1; by default they are those of least predicted error. The other
-    arguments are those of :func:`linear_noise`.
+    The bandwidths, and their shares of the budget, are those of least predicted error. Spaces are lines, circles,
+    Euclidean ones, the Earth and hexagons.
 
     >>> from barrow.spaces import Euclidean
-    >>> square = Euclidean([0, 0], [1, 1], step=1/8)
-    >>> result = multiscale_density(square, 25, users=100)
-    >>> {level.name: float(level.share) for level in result.query.levels}
+    >>> query = chosen_scales(Euclidean([0, 0], [1, 1], step=1/8), 25, users=100)
+    >>> {level.name: float(level.share) for level in query.levels}
     {'0.353554': 0.3, 'cells': 0.7}
     """
-    users = checked_people(users)
-    rate = float_down(positive(alpha, "alpha")) * users
-    if shares is not None and bandwidths is None:
-        raise ParameterError(
-            f"shares is {shares!r}, but no bandwidths are given.",
-            allowed="shares with bandwidths, one for each",
-            fix=f"bandwidths={list(usable_bandwidths(space))!r}",
-        )
-    if shares is None:
-        wanted = usable_bandwidths(space) if bandwidths is None else bandwidths
-        if bandwidths is not None:
-            multiscale(space, bandwidths=bandwidths)  # refuses what is no list of bandwidths
-        query = _chosen_query(space, best_shares(space, tuple(wanted), rate))
-    else:
-        query = multiscale(space, bandwidths=bandwidths or [], shares=shares)
-    built = linear_noise(query, alpha, delta, noise=noise, users=users, grid=grid, mu_for=mu_for)
-    return MultiscaleDensity(query, built)
+    people = checked_people(users)
+    rate = float_down(positive(alpha, "alpha")) * people
+    return _chosen_query(space, best_shares(space, usable_bandwidths(space), rate))

@@ -91,8 +91,8 @@ def multiscale(
 ) -> MultiscaleQuery:
     """Smoothed maps of where people's items are, at several scales that share one privacy budget.
 
-    Each output is a share of people near a place, times the public weight of its level; ``multiscale_density`` of
-    ``barrow.mechanisms`` turns noisy ones into one map.
+    Each output is a share of people near a place, times the public weight of its level;
+    ``barrow.mechanisms.multiscale.map_of`` turns noisy ones into one map.
 
     Args:
         space: A line, a circle, a Euclidean space, the Earth or hexagons.
