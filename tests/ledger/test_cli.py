@@ -271,7 +271,7 @@ def test_an_alpha_ledger_is_joined_by_promises(promised: Path, tmp_path: Path, r
 
 def test_anchor(file: Path, study: Path, tmp_path: Path, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     target = tmp_path / "head"
-    assert run("anchor", file, target) == f"{target} holds the head of 1 records.\n"
+    assert run("anchor", file, target) == f"{target} holds the head of 1 record.\n"
     assert json.loads(run("anchor", file, target, "--json"))["length"] == 1
     backup = file.read_bytes()
     release(file, study, "k1", 2)
