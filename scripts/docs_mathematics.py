@@ -18,6 +18,8 @@ _MATHML = "{http://www.w3.org/1998/Math/MathML}"
 _RELATIONS = "=<>\u2264\u2265\u2260\u2248\u2192\u2190\u2208\u223c\u226a"
 _OPENS, _CLOSES = "([{\u27e8\u230a\u2308", ")]}\u27e9\u230b\u2309"
 _SIGNS = "+\u2212-"
+_WORDS = (_MATHML + "mi", _MATHML + "mo")
+_WITH_INDEX = tuple(_MATHML + kind for kind in ("msub", "msup", "msubsup", "munder"))
 _LONG = 24
 """Characters of a formula that fit into a line of a telephone."""
 
@@ -86,11 +88,16 @@ def _tidied(node: Element) -> None:
             child.attrib |= {"lspace": "0", "rspace": "0"} | ({} if text == "/" else {"stretchy": "false"})
         if text and text in _SIGNS and before in _OPENS + _RELATIONS + ",/":
             child.attrib |= {"form": "prefix", "lspace": "0", "rspace": "0"}
-        opens, before = before in _OPENS, text or "x"
-        if re.fullmatch("[a-z]\\w+", text) and child.tag in (_MATHML + "mi", _MATHML + "mo") and kind == "mrow":
-            child.tag = _MATHML + "mo"  # a name with the space of an operator, and none before a bracket
+        if text == "~" and child.tag == _MATHML + "mi":  # a relation, not an accent
+            child.tag, child.text, text = _MATHML + "mo", "\u223c", "\u223c"
+        if text == "\u221e":
+            child.tag = _MATHML + "mi"
+        first, before = before in _OPENS + _RELATIONS + ",", text or "x"
+        name = child[0] if child.tag in _WITH_INDEX else child
+        if re.fullmatch("[a-z]\\w+", (name.text or "").strip()) and name.tag in _WORDS and kind == "mrow":
+            name.tag = _MATHML + "mo"  # a name with the space of an operator, and none before a bracket
             bracket = after is not None and (after.text or "").strip() in ("(", "[")
-            child.attrib |= {"lspace": "0" if opens else "0.167em", "rspace": "0" if bracket else "0.167em"}
+            name.attrib |= {"lspace": "0" if first else "0.167em", "rspace": "0" if bracket else "0.167em"}
     if kind in ("msup", "msubsup") and set(children[-1].text or " ") <= {"\u2032", "\u2033", "\u2034"}:
         prime = Element(_MATHML + "mo", {"lspace": "0", "rspace": "0"})
         prime.text = children[-1].text
