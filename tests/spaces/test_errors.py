@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -208,3 +210,17 @@ def test_constructors_are_plain():
     """What a class defines is what is called: nothing wraps or replaces it."""
     for kind in space_kinds().values():
         assert not hasattr(kind.__init__, "__wrapped__"), kind
+
+
+@pytest.mark.parametrize("cell", ["0.001", "0.01", "1"])
+def test_cells_that_are_far_too_many_are_refused_before_rows_of_them_are_made(cell):
+    """Typed in the wrong unit, or by a stranger whose statement somebody verifies."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ParameterError, match=r"which makes [\d,]{11,} cells"):
+            Earth(cell=cell)
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
+    most = Earth(box=(-60, -20, 75, 130), cell=2.2).rows.columns  # nearly as many as there may be
+    assert 10**7 < int(most.sum()) < 10**8

@@ -118,19 +118,28 @@ class Earth(Space):
         count = max(1, math.ceil((north - south) * per_degree / cell - 1e-9))
         if count > _MOST_CELLS:
             raise ParameterError(f"cell is {cell} km.", allowed="at most 100,000,000 cells", fix="a larger cell")
+        # Rows are as wide as where they are widest, so that cells are no fewer than what the area holds.
+        ends = math.sin(math.radians(north)) - math.sin(math.radians(south))
+        held = (east - west) * per_degree / cell * count * ends / math.radians(north - south)
+        if held > 1.01 * _MOST_CELLS:  # before arrays of all rows are made
+            raise self._too_many(cell, int(held))
         edges = np.linspace(south, north, count + 1)
         # A row is widest where it is nearest to the equator.
         widest = np.where((edges[:-1] <= 0) & (edges[1:] >= 0), 0.0, np.minimum(np.abs(edges[:-1]), np.abs(edges[1:])))
         widths = (east - west) * per_degree * np.cos(np.radians(widest))
         columns = np.maximum(1, np.ceil(widths / cell - 1e-9)).astype(np.int64)
         if int(columns.sum()) > _MOST_CELLS:
-            raise ParameterError(
-                f"cell is {cell} km, which makes {int(columns.sum()):,} cells.",
-                allowed="at most 100,000,000 cells",
-                fix=f"cell = {cell * math.sqrt(int(columns.sum()) / _MOST_CELLS) * 1.05:.2g}, or a smaller box",
-            )
+            raise self._too_many(cell, int(columns.sum()))
         first = np.concatenate(([0], np.cumsum(columns)[:-1])).astype(np.int64)
         return CellRows(south, west, count / (north - south), columns, columns / (east - west), first)
+
+    @staticmethod
+    def _too_many(cell: float, count: int) -> ParameterError:
+        return ParameterError(
+            f"cell is {cell} km, which makes {count:,} cells.",
+            allowed="at most 100,000,000 cells",
+            fix=f"cell = {cell * math.sqrt(count / _MOST_CELLS) * 1.05:.2g}, or a smaller box",
+        )
 
     @cached_property
     def points(self) -> Floats:
