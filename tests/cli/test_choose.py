@@ -31,7 +31,7 @@ def test_json_has_what_the_paper_has(barrow):
 def test_words_for_people(barrow):
     code, out, _ = barrow("choose", *PAPER, "--users", "100000")
     assert code == 0
-    for part in ("24.87", "20,015.1 km", "← binds", "≤ 55.0 %", "100,000 people", "Worst case", "0.002 per mi"):
+    for part in ("24.87", "20,015.1 km", "← decides", "≤ 55.0 %", "100,000 people", "Worst case", "0.002 per mi"):
         assert part in out
 
 

@@ -70,7 +70,7 @@ def release(path: Path, study: Path, key: str, alpha: Any, what: str = "heatmap 
 def test_init(tmp_path: Path, study: Path, run: Any) -> None:
     path = tmp_path / "a.ledger"
     text = run("init", path, "--study", study, "--alpha", "250", "--delta", "1e-9")
-    assert "visits-2026-10: 1083 users, line space" in text
+    assert "visits-2026-10: 1,083 people, line space" in text
     assert "(α=250, δ=1e-09)-unbounded EMD-DP (central)" in text
     assert "Budget: alpha 250 of 250 and delta 1e-9 of 1e-9 left." in text
     assert Ledger.open(path).budget.space.unit == "km"
@@ -230,7 +230,7 @@ def test_promises(promised: Path, tmp_path: Path, run: Any) -> None:
     study = tmp_path / "promises.toml"
     out = run("init", promised, "--study", study, "--anchor", tmp_path / "head")
     assert out.splitlines()[0] == f"Made {promised}."
-    assert "visits-2026-10: 1083 users, line km, 2 promises, δ 1e-9 (central)" in out
+    assert "visits-2026-10: 1,083 people, line km, 2 promises, δ 1e-9 (central)" in out
     assert "all data by 300 m: ε 0 of 1 used." in out
     assert run("init", promised, "--study", study).startswith("Joined")
     release(promised, study, "k1", 2)

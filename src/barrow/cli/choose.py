@@ -103,7 +103,7 @@ def _show(policy: Policy, users: int | None, save: str | None) -> None:
             f"{float(satisfied.promise.epsilon):.3g}",
             f"{satisfied.epsilon_got:.3g}",
             f"≤ {percent_up(odds_upper(satisfied.epsilon_got, float_up(policy.delta)))}",
-            "← binds" if satisfied.binds else "",
+            "← decides" if satisfied.binds else "",
         )
     console.print(table)
     space = policy.space

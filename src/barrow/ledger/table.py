@@ -186,7 +186,7 @@ class Overview:
         """What the budget is bound to, in one line."""
         b = self.budget
         size = "" if b.items is None else f", {b.items} items each"
-        return f"{b.dataset}: {b.users} users{size}, {b.space or b.metric}, {b.limit}"
+        return f"{b.dataset}: {b.users:,} people{size}, {b.space or b.metric}, {b.limit}"
 
     @property
     def columns(self) -> tuple[str, ...]:
