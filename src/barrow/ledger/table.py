@@ -112,7 +112,7 @@ class Overview:
     >>> from barrow.promises import Emd
     >>> budget = Budget("visits", 3, SpaceRef("line", "sha256:00", 10, "km"), Emd(25))
     >>> print(Overview(budget, "additive", (), (), ChainHead(1, "ab" * 32)).title)
-    visits: 3 users, line space sha256:00… (1 = 10 km), (α=25, δ=0)-unbounded EMD-DP (central)
+    visits: 3 people, line space sha256:00… (1 = 10 km), (α=25, δ=0)-unbounded EMD-DP (central)
     """
 
     budget: Budget
