@@ -50,14 +50,15 @@ def _machine() -> str:
 def measured(part: Mapping[str, Any]) -> dict[str, Any] | None:
     """One part run: its figures, or None where it failed."""
     command = part.get("command") or [sys.executable, "-m", f"benchmarks.{part['name']}"]
-    start = time.perf_counter()
+    start, before = time.perf_counter(), os.getloadavg()[0]
     run = subprocess.run([*command, *part.get("options", ())], cwd=_HERE.parent, stdout=subprocess.PIPE, text=True)
     try:
         figures = json.loads(run.stdout.strip().splitlines()[-1])
     except (IndexError, ValueError):
         return None
     seconds = round(time.perf_counter() - start)
-    return {"machine": _machine(), "day": f"{datetime.now(UTC):%Y-%m-%d}", "seconds": seconds, "figures": figures}
+    day, load = f"{datetime.now(UTC):%Y-%m-%d}", round(max(before, os.getloadavg()[0]), 1)
+    return {"machine": _machine(), "day": day, "seconds": seconds, "load": load, "figures": figures}
 
 
 def met(value: float, aim: str) -> bool | None:
@@ -114,7 +115,8 @@ def page(table: Mapping[str, Any]) -> str:
             continue
         command = " ".join([*part.get("command", ["scripts/bench", part["name"]]), *part.get("options", ())])
         out.append(f"\n## {part['title']}\n")
-        out.append(f"`{command}`, {known['day']}, {known['machine']}, {known['seconds']:,} s in all.")
+        load = f", {known['load']:g} processes wanted them" if "load" in known else ""
+        out.append(f"`{command}`, {known['day']}, {known['machine']}{load}, {known['seconds']:,} s in all.")
         if "note" in part:
             out.append(part["note"])
         rows = list(_rows(part, known["figures"]))

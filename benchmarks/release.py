@@ -22,17 +22,17 @@ import duckdb
 
 from barrow.ledger import Budget, Ledger, SpaceRef
 from barrow.promises import Emd
-from barrow.spaces import Discrete
+from barrow.spaces import Discrete, Line, Space
 from barrow.study import Study, read
 from benchmarks._peers import peer_python
-from benchmarks._release_engine import BARE, PER_USER, make, space
+from benchmarks._release_engine import BARE, ITEMS, PER_USER, make, space
 from benchmarks._timing import finish
 
 _FOLDER = Path(tempfile.gettempdir()) / "barrow-bench"
 _COUNTER = itertools.count()
 
 
-def study(path: Path, users: int, items: Discrete, folder: Path) -> Study:
+def study(path: Path, users: int, items: Space, folder: Path, column: str = "item") -> Study:
     """A study with a ledger and an output folder of its own."""
     number = next(_COUNTER)
     ledger = str(folder / f"{number}.ledger")
@@ -43,7 +43,7 @@ def study(path: Path, users: int, items: Discrete, folder: Path) -> Study:
         users=users,
         dataset=f"visits-{number}",
         questions=["histogram"],
-        data=read(str(path), user="uid", item="item"),
+        data=read(str(path), user="uid", item=column),
         ledger=ledger,
     )
 
@@ -99,15 +99,52 @@ def against_opendp() -> dict[str, float]:
     script = Path(__file__).with_name("_opendp_release.py")
     done = subprocess.run([python, str(script), str(path), "5"], capture_output=True, text=True, check=True)
     theirs = float(json.loads(done.stdout.splitlines()[-1])["seconds"])
-    items, result = Discrete([str(i) for i in range(100)]), {}
+    items, result, seconds = Discrete([str(i) for i in range(100)]), {}, dict[str, float]()
     with tempfile.TemporaryDirectory() as folder:
         for name, renderers in {"opendp_1e6": None, "opendp_1e6_without_report": ()}.items():
             studies = [study(path, 10_000, items, Path(folder)) for _ in range(10)]
             times = [_seconds(partial(one.release, renderers=renderers)) for one in studies]
             ours = statistics.median(times[1:])
             result[name] = round(theirs / ours, 2)
+            seconds[name] = ours
             print(f"{name}: release {ours:.3f} s, OpenDP {theirs:.3f} s, ratio {theirs / ours:.1f}")
-    return {**result, **_fresh(python, script, path)}
+    share = 1.0 - seconds["opendp_1e6_without_report"] / seconds["opendp_1e6"]
+    print(f"the report takes {share:.0%} of a release of 1e6 rows")
+    return {**result, "report_share_1e6": round(share, 3), **_fresh(python, script, path)}
+
+
+def doubles(rows: int, repeats: int) -> dict[str, float]:
+    """Seconds of a release whose items are doubles on a line of 1,000 cells, and of the same with labels.
+
+    Both files have the same people, as texts, with lognormal sizes; releases are measured in turns.
+    """
+    _FOLDER.mkdir(exist_ok=True)
+    path, users = _FOLDER / f"doubles-{rows}.parquet", rows // PER_USER
+    if not path.exists():
+        # A person's share of the rows is lognormal: exp of a sum of six uniform numbers, nearly normal.
+        weight = "exp(" + " + ".join(f"(hash(u + {k}) % 1000) / 500.0" for k in range(6)) + ")"
+        weights = f"(SELECT u, {weight} AS w FROM range({users}) r(u))"
+        sizes = f"(SELECT u, 1 + floor({rows} * w / sum(w) OVER ()) AS m FROM {weights})"
+        number = f"{ITEMS} * pow((hash(u * 100003 + k) % 1000003) / 1000003.0, 3)"
+        select = (
+            f"SELECT 'person ' || u AS uid, {number} AS place, CAST(floor({number}) AS INTEGER) AS item "
+            f"FROM {sizes}, LATERAL (SELECT unnest(range(CAST(m AS BIGINT))) AS k)"
+        )
+        duckdb.sql(f"COPY ({select}) TO '{path}' (FORMAT parquet)")
+    line = Line(0, ITEMS, step=1, cells=True)
+    times: dict[str, list[float]] = {"doubles": [], "labels": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for turn in range(repeats + 1):
+            for name, items, column in (("doubles", line, "place"), ("labels", space(), "item")):
+                seconds = _seconds(study(path, users, items, Path(folder), column=column).release)
+                if turn:
+                    times[name].append(seconds)
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    print(
+        f"{rows:,} rows of lognormal sizes, ids as texts: "
+        f"doubles {medians['doubles']:.2f} s, labels {medians['labels']:.2f} s"
+    )
+    return {f"{name}_{rows:.0e}_seconds".replace("+0", ""): round(value, 3) for name, value in medians.items()}
 
 
 def _fresh(python: str, script: Path, path: Path) -> dict[str, float]:
@@ -156,6 +193,7 @@ def main() -> None:
         "release_seconds": round(large["seconds"], 3),
         "peak_gib": round(peak(rows), 3),
         "growth_1e6_1e8": round(large["seconds"] / small["seconds"] / (rows / 10**6), 3),
+        **doubles(10**7, options.repeats),
         **against_opendp(),
     }
     finish(figures)

@@ -94,13 +94,18 @@ def digest(data: object) -> str:
     return "sha256:" + hashlib.sha256(canonical(data).encode()).hexdigest()
 
 
+_LEAVES = frozenset({str, int, bool, type(None)})
+"""What stands in most places, and stays as it is."""
+
+
 def _plain(value: object) -> object:
     if isinstance(value, Mapping):
-        if not all(isinstance(key, str) for key in value):
-            raise ParameterError("A parameter has a name that is not text.", allowed="names that are text")
-        return {key: _plain(item) for key, item in value.items()}
+        for key in value:
+            if not isinstance(key, str):
+                raise ParameterError("A parameter has a name that is not text.", allowed="names that are text")
+        return {key: item if type(item) in _LEAVES else _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [item if type(item) in _LEAVES else _plain(item) for item in value]
     if isinstance(value, Fraction):
         return exact_text(value)
     if value is None or isinstance(value, str | bool | int):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from fractions import Fraction
@@ -216,9 +217,10 @@ def float_up(value: Fraction) -> float:
     >>> float_up(Fraction(1, 10)) >= Fraction(1, 10)
     True
     """
-    x = nearest_float(value)
-    if math.isinf(x):
-        return x if x > 0 else math.nextafter(x, 0.0)
+    try:
+        x = value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -sys.float_info.max
     return math.nextafter(x, math.inf) if Fraction(x) < value else x
 
 

@@ -91,7 +91,7 @@ def log_range(values: Sequence[float], name: str) -> tuple[float, float]:
 
 def labels_width(texts: Sequence[str], most: float) -> float:
     """The room that labels at the right need."""
-    return min(max((text_width(text, 13.0) for text in texts), default=0.0) + 22, most)
+    return min(max([text_width(text, 13.0) for text in texts], default=0.0) + 22, most)
 
 
 def interpolated(curve: Curve, at: Floats) -> Floats:

@@ -269,7 +269,7 @@ def _of_theme(theme: str, light: str, dark: str) -> str:
 
 
 def _variables(colours: dict[str, str]) -> str:
-    return ";".join(f"--{name}:{colour}" for name, colour in colours.items())
+    return ";".join([f"--{name}:{colour}" for name, colour in colours.items()])
 
 
 def _resolved(rules: str, colours: dict[str, str]) -> str:

@@ -230,7 +230,7 @@ def left_axis(
 def ticks_width(scale: AxisScale, write: Callable[[float], str]) -> float:
     """How much room the ticks of a left axis need."""
     count = max(2, int(abs(scale.end - scale.start) / 55))
-    return max((text_width(write(t), 11.5) for t in scale.ticks(count)), default=0.0) + 12
+    return max([text_width(write(t), 11.5) for t in scale.ticks(count)], default=0.0) + 12
 
 
 def text_width(text: str, size: float = 12.0) -> float:

@@ -40,11 +40,11 @@ _UNIT = re.compile(r"(?<=\d) (?=(?:%|×|km|m|h|years?|hours?|days?|degrees|peopl
 def _texts(values: Sequence[object]) -> tuple[str, ...]:
     if isinstance(values, str):
         raise ParameterError("A list of texts is one text.", allowed="a list of texts", fix='["one", "two"]')
-    return tuple(str(value) for value in values)
+    return tuple(map(str, values))
 
 
 def _pairs(values: Sequence[tuple[object, object]]) -> Pairs:
-    return tuple((str(first), str(second)) for first, second in values)
+    return tuple([(str(first), str(second)) for first, second in values])
 
 
 @dataclass(frozen=True)

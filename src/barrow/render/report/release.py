@@ -374,9 +374,9 @@ def _warnings(released: Released) -> list[str]:
 def _technical(releases: Sequence[Released]) -> list[str]:
     """The statements in words; of several what they have in common once, and then what each has alone."""
     told = [list(filter(None, statement_lines(r.statement))) for r in releases]
-    common = [line for line in told[0] if all(line in other for other in told)]
     if len(told) == 1:
-        return common
+        return told[0]
+    common = [line for line in told[0] if all(line in other for other in told)]
     own = [
         f"- {r.statement.name}{f', {r.reads}' if r.reads else ''}: {line}"
         for r, lines in zip(releases, told, strict=True)
