@@ -13,7 +13,7 @@ from barrow.errors import ParameterError
 from barrow.mechanisms import linear_noise
 from barrow.numerics import gdp_delta_upper
 from barrow.promises import Policy
-from barrow.queries import Query, distance_to, mean, region_share, similarity
+from barrow.queries import Query, distance_to, mean, query_from_spec, region_share, similarity
 from barrow.spaces import Clustered, Earth, Embedding, Euclidean, Line
 from barrow.transport import emd, emd_between
 from lab.paper.measuring import histograms, said_of, sized, small_users
@@ -256,7 +256,7 @@ def _non_normalised(effort: Effort) -> Measured:
     values = mean(line).table.floats()[:, 0] * float(mean(line).step)
     totals = float(values[once].sum()), float(values[twice].sum())
     try:
-        mean(line, over="records")
+        query_from_spec(line, {"kind": "mean", "over": "records"})
         refused = False
     except ParameterError:
         refused = True

@@ -300,7 +300,6 @@ WRONG = {
     "text": (lambda: hats(SQUARE, graph="sha256:1"), "graph is a str"),
     "fewer nodes": (lambda: hats(SQUARE, graph=Line(0, 3, step=1, cells=True).graph()), "carries 3 items"),
     "fewer items": (lambda: hats(SQUARE, graph=Line(0, 9, step=1, cells=True).graph(4)), "carries 9 items"),
-    "records": (lambda: hats(SQUARE, over="records"), "counts a person as often"),
     "both": (lambda: edge_histogram(SQUARE, 1, users=1, spacing=1, graph=SQUARE.graph()), "spacing is 1"),
 }  # fmt: skip
 

@@ -26,7 +26,6 @@ from barrow.queries import (
 )
 from barrow.queries.coordinates import direction
 from barrow.queries.holders import holders, with_no_records
-from barrow.queries.query import check_over
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Embedding, Euclidean, Line, NoRecords
 
 LINE = Line(0, 100, unit="km", step=1, cells=True)
@@ -101,25 +100,30 @@ def test_descriptions_and_units():
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "query",
     [
-        lambda over: mean(LINE, over=over),
-        lambda over: distance_to(LINE, 3, over=over),
-        lambda over: similarity(WORDS, [[1, 0]], over=over),
-        lambda over: linear_embedding(WORDS, [[1, 0]], over=over),
-        lambda over: region_share(LINE, center=3, radius="1 km", ramp="9 km", over=over),
-        lambda over: density(LINE, bandwidth="9 km", over=over),
-        lambda over: histogram(WORDS, over=over),
-        lambda over: function(WORDS, [1, 2, 3], over=over),
+        mean(LINE),
+        distance_to(LINE, 3),
+        similarity(WORDS, [[1, 0]]),
+        linear_embedding(WORDS, [[1, 0]]),
+        region_share(LINE, center=3, radius="1 km", ramp="9 km"),
+        density(LINE, bandwidth="9 km"),
+        histogram(WORDS),
+        function(WORDS, [1, 2, 3]),
+        tree_edges(Discrete(["a", "b"])),
+        hats(LINE),
     ],
+    ids=lambda query: query.kind,
 )
-def test_asking_for_records_explains_what_it_costs(ask):
+def test_asking_for_records_explains_what_it_costs(query):
+    spec = query.to_spec()
+    assert query_from_spec(query.space, spec | {"over": "people"}) == query
     with pytest.raises(ParameterError, match="counts a person as often") as error:
-        ask("records")
+        query_from_spec(query.space, spec | {"over": "records"})
     assert "public sizes" in str(error.value)
     assert "reduction" in str(error.value)
     with pytest.raises(ParameterError, match="over is 'rows'"):
-        ask("rows")
+        query_from_spec(query.space, spec | {"over": "rows"})
 
 
 @pytest.mark.parametrize(
@@ -192,12 +196,6 @@ def test_a_query_that_tells_items_at_distance_zero_apart_is_refused_by_name():
 def test_queries_are_frozen():
     with pytest.raises(AttributeError):
         mean(LINE).unit = "mi"
-
-
-def test_check_over():
-    check_over("people")
-    with pytest.raises(ParameterError, match="A share of records counts a person as often"):
-        check_over("records")
 
 
 def test_direction():

@@ -135,8 +135,6 @@ def test_bad_trees_are_refused_kindly():
         tree_edges(Line(0, 1, step=1e-4))
     with pytest.raises(ParameterError, match="times as long as the longest"):
         tree_edges(Tree([("a", "x", 1e-20), ("b", "x", 1e-20), ("x", "root", 1), ("c", "root", 1)]))
-    with pytest.raises(ParameterError, match="over is 'records'"):
-        tree_edges(Discrete(["a", "b"]), over="records")
 
 
 @pytest.mark.parametrize(

@@ -11,25 +11,23 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.numerics import Exact
 from barrow.queries.quantised import quantise, vector_norm
-from barrow.queries.query import ClosedForm, Query, check_over, check_step, step_argument
+from barrow.queries.query import ClosedForm, Query, check_step, step_argument
 from barrow.spaces import Space
 from barrow.spaces.checks import finite_array
 from barrow.spaces.space import Floats
 
 
-def mean(space: Space, *, over: str = "people", step: Exact | None = None) -> Query:
+def mean(space: Space, *, step: Exact | None = None) -> Query:
     """The mean of the items' coordinates: on a line, in Euclidean space, or of the vectors of an embedding.
 
     Args:
         space: A line, a Euclidean space or an embedding, with a public grid.
-        over: ``"people"``: every person counts once.
         step: The public grid of the coordinates; 50 bits of the largest by default.
 
     >>> from barrow.spaces import Line
     >>> mean(Line(0, 100, unit="years", step=1)).description
     'the mean over people of the mean of their items (years)'
     """
-    check_over(over)
     points = _points(space, "mean")
     dimension = points.shape[1]
     per_distance = _per_distance(space)
@@ -58,7 +56,6 @@ def similarity(
     vectors: ArrayLike,
     *,
     names: Sequence[str] | None = None,
-    over: str = "people",
     step: Exact | None = None,
 ) -> Query:
     """The mean similarity of people's items to public query vectors: inner products; cosines for angular embeddings.
@@ -67,7 +64,6 @@ def similarity(
         space: An embedding or a Euclidean space.
         vectors: One query vector for each output, as rows.
         names: What the query vectors are called.
-        over: ``"people"``: every person counts once.
         step: The public grid of the similarities.
 
     >>> from barrow.spaces import Embedding
@@ -93,7 +89,6 @@ def similarity(
         names=[f"similarity to {x}" for x in labels],
         description=f"the mean over people of their items' {what} with {len(rows)} query vector{'s' * (len(rows) > 1)}",
         arguments={"vectors": given.tolist(), "names": labels},
-        over=over,
         step=step,
     )
 
@@ -104,7 +99,6 @@ def linear_embedding(
     *,
     names: Sequence[str] | None = None,
     unit: str = "",
-    over: str = "people",
     step: Exact | None = None,
 ) -> Query:
     """A linear embedding query: the mean over people of F phi(x), phi being the items' vectors.
@@ -126,7 +120,6 @@ def linear_embedding(
         names=labels,
         description=f"the mean over people of {many} of their items' vectors",
         arguments={"matrix": rows.tolist(), "names": labels, "unit": unit},
-        over=over,
         step=step,
         unit=unit,
     )
@@ -149,11 +142,9 @@ def _linear(
     names: Sequence[str],
     description: str,
     arguments: dict[str, object],
-    over: str,
     step: Exact | None,
     unit: str = "",
 ) -> Query:
-    check_over(over)
     points = _points(space, kind)
     if rows.shape[1] != points.shape[1]:
         raise ParameterError(

@@ -23,7 +23,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact
 from barrow.numerics.search import distinct
 from barrow.queries.quantised import Quantised
-from barrow.queries.query import ClosedForm, Query, check_over, plain
+from barrow.queries.query import ClosedForm, Query, plain
 from barrow.spaces import EARTH_RADIUS_KM, Earth, Space, parse_distance
 from barrow.spaces.augmented import has_outside
 from barrow.spaces.geometry import Box, BoxCells, Floats, Ids, cell_width
@@ -36,7 +36,7 @@ _FEWEST_ROUND = 3
 _STEP = Fraction(1, 2**TABLE_BITS)
 
 
-def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
+def density(space: Space, *, bandwidth: Exact) -> Query:
     """A smoothed map of where people's items are: one share for each of a grid of public centres, ``bandwidth`` apart.
 
     Each output is the share of people (their items) near its centre; together they add up to 1.
@@ -45,14 +45,12 @@ def density(space: Space, *, bandwidth: Exact, over: str = "people") -> Query:
         space: A line, a circle, a Euclidean space, the Earth or hexagons, with a grid at least twice as fine.
         bandwidth: A distance in words, e.g. ``"5 km"``: how far apart the centres are, and how far weights reach. On
             a line, a circle or a box it is adjusted so that centres divide the space evenly.
-        over: ``"people"``: every person counts once.
 
     >>> from barrow.spaces import Line
     >>> query = density(Line(0, 100, unit="km", step=1), bandwidth="10 km")
     >>> query.dimension, round(query.lipschitz_upper(1), 6)  # 2/h, with h = 1/10 of the diameter
     (11, 20.0)
     """
-    check_over(over)
     check_places(space)
     width = float(parse_distance(bandwidth, space))
     if cell_width(space) > width * space.diameter / 2.0 * (1 + 1e-9):

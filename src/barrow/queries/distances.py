@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact_text, float_up
 from barrow.queries.quantised import quantise
-from barrow.queries.query import ClosedForm, Query, check_over, check_step, plain, step_argument
+from barrow.queries.query import ClosedForm, Query, check_step, plain, step_argument
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.nearness import distances_from
 from barrow.spaces.space import Floats
 
 
-def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact | None = None) -> Query:
+def distance_to(space: Space, point: Any, *, step: Exact | None = None) -> Query:
     """The mean distance of people's items from a public point or item, in the space's unit.
 
     By the triangle inequality its Lipschitz constant is the diameter.
@@ -26,7 +26,6 @@ def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact |
     Args:
         space: Any space with a public grid or labels.
         point: A public record: coordinates, (lat, lon), or a label.
-        over: ``"people"``: every person counts once.
         step: The public grid of the distances.
 
     >>> from barrow.spaces import Earth
@@ -35,7 +34,6 @@ def distance_to(space: Space, point: Any, *, over: str = "people", step: Exact |
     >>> query.unit, query.lipschitz_upper(1) / nyc.diameter - 1 < 1e-6
     ('km', True)
     """
-    check_over(over)
     _ = space.items
     far = point_distances(space, point)
     query = Query(
@@ -62,7 +60,6 @@ def region_share(
     center: Any = None,
     radius: Exact | None = None,
     members: ArrayLike | Sequence[Any] | None = None,
-    over: str = "people",
     step: Exact | None = None,
 ) -> Query:
     """The share of people's items in a region, smoothed: 1 inside, falling to 0 at the distance ``ramp`` outside.
@@ -76,7 +73,6 @@ def region_share(
         center: A public point or label.
         radius: A distance in words.
         members: Public records that make up the region.
-        over: ``"people"``: every person counts once.
         step: The public grid of the shares.
 
     >>> from barrow.spaces import Line
@@ -84,7 +80,6 @@ def region_share(
     >>> round(query.lipschitz_upper(1), 6), query.description
     (5.0, 'the share of people (their items) within 10 km of 50, falling to 0 over 20 km')
     """
-    check_over(over)
     _ = space.items
     width = parse_distance(ramp, space)
     disc = center is not None and radius is not None

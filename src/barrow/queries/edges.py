@@ -21,7 +21,7 @@ import numpy as np
 from barrow import heavy
 from barrow.errors import ParameterError
 from barrow.queries.quantised import Quantised, default_step
-from barrow.queries.query import ClosedForm, Query, check_over
+from barrow.queries.query import ClosedForm, Query
 from barrow.spaces import EdgeTree, NeighbourGraph, Space, edge_names, edge_tree
 from barrow.spaces.neighbours import WEIGHT_BITS
 from barrow.spaces.space import Floats, Ids
@@ -31,21 +31,19 @@ _SLACK = 2.0**-39
 """A space may shorten its longest distances by 2^-40 (a diameter that was given); the rest is rounding."""
 
 
-def tree_edges(space: Space, *, over: str = "people") -> Query:
+def tree_edges(space: Space) -> Query:
     """For each edge of the tree behind the space: its length times the share of people (their items) below it.
 
     :func:`barrow.mechanisms.decoding.tree.decode` turns noisy values into a histogram.
 
     Args:
         space: A tree, clustered, discrete or line space.
-        over: ``"people"``: every person counts once.
 
     >>> from barrow.spaces import Clustered
     >>> query = tree_edges(Clustered.grid(2, 2, r=0.25))
     >>> query.outputs, [round(query.lipschitz_upper(p), 6) for p in (1, 2)]
     (('0', '1', '0/0', '0/1', '1/0', '1/1'), [1.0, 0.707107])
     """
-    check_over(over)
     tree = edge_tree(space)
     entries = int((tree.ends - tree.starts).sum())
     if entries > _MOST_ENTRIES:
@@ -179,21 +177,19 @@ def _range(tree: EdgeTree, slack: float) -> Callable[[float], float]:
     return span
 
 
-def hats(space: Space, *, spacing: Any = None, graph: NeighbourGraph | None = None, over: str = "people") -> Query:
+def hats(space: Space, *, spacing: Any = None, graph: NeighbourGraph | None = None) -> Query:
     """The share of people (their items) that each node of the neighbourhood graph carries.
 
     Args:
         space: The public space.
         spacing: The widest gap between nodes; see :meth:`barrow.spaces.Space.graph`.
         graph: Instead of ``spacing``: the graph itself.
-        over: ``"people"``: every person counts once.
 
     >>> from barrow.spaces import Line
     >>> query = hats(Line(0, 5, points=[0, 1, 3, 4]), spacing=2)
     >>> query.dimension, (query.table.floats() * float(query.step)).toarray().tolist()
     (3, [[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.0, 0.0, 1.0]])
     """
-    check_over(over)
     if graph is not None and (spacing is not None or not isinstance(graph, NeighbourGraph)):
         raise ParameterError(
             f"spacing is {spacing!r} and graph is a {type(graph).__name__}.",

@@ -20,7 +20,7 @@ from barrow.errors import ParameterError
 from barrow.numerics import TABLE_BITS, Exact, exact, exact_text
 from barrow.queries.density import check_places, density
 from barrow.queries.quantised import Quantised
-from barrow.queries.query import ClosedForm, Query, check_over, plain
+from barrow.queries.query import ClosedForm, Query, plain
 from barrow.queries.tables import histogram
 from barrow.spaces import Space, parse_distance
 from barrow.spaces.geometry import cell_width
@@ -87,7 +87,6 @@ def multiscale(
     *,
     bandwidths: Sequence[Exact],
     shares: Sequence[Exact] | None = None,
-    over: str = "people",
 ) -> MultiscaleQuery:
     """Smoothed maps of where people's items are, at several scales that share one privacy budget.
 
@@ -100,14 +99,12 @@ def multiscale(
             stands for the histogram of the cells themselves.
         shares: How much of the budget each level gets: numbers above 0 with sum 1; equal by default. A level with
             share w and Lipschitz constant about ell has a weight proportional to w/ell.
-        over: ``"people"``: every person counts once.
 
     >>> from barrow.spaces import Line
     >>> query = multiscale(Line(0, 100, unit="km", step=1), bandwidths=["25 km", "10 km"], shares=["1/4", "3/4"])
     >>> query.dimension, round(query.lipschitz_upper(1), 6)  # weights 25/4 : 30/4, so (8/1.2 + 20)
     (16, 26.666667)
     """
-    check_over(over)
     check_places(space)
     widths = _widths(space, bandwidths)
     parts = _shares(shares, len(widths))

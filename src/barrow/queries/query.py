@@ -303,23 +303,6 @@ def _constant(result: Constants) -> float:
     return result.lipschitz_upper
 
 
-def check_over(over: str) -> None:
-    """Refuses a mean over records, and says what it would cost."""
-    if over == "people":
-        return
-    if over == "records":
-        raise ParameterError(
-            "over is 'records'. A share of records counts a person as often as they have records, so one person with "
-            "many records can change it without bound, and the number of their records would not be protected.",
-            allowed="'people': every person counts once, with the mean of their records. A share of records needs "
-            "either public sizes (everybody is known to hold the same number m; then it equals the share of people), "
-            "or the reduction that draws the same number of records from everybody, which protects changes up to a "
-            "radius only and adds noise",
-            fix="over='people'",
-        )
-    raise ParameterError(f"over is {over!r}.", allowed="'people'", fix="over='people'")
-
-
 def check_step(query: Query, step: Exact | None) -> Query:
     """``query``, unless its user's grid is so coarse that rounding f raises its Lipschitz constant by over 5%.
 

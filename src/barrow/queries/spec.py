@@ -45,6 +45,7 @@ def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
     True
     """
     rest = plain_table(spec, "The query")
+    _check_over(rest.pop("over", "people"))
     name = str(rest.pop("kind", None)).replace("-", "_")
     make = QUERIES.get(name)
     if make is None:
@@ -59,3 +60,20 @@ def query_from_spec(space: Space, spec: Mapping[str, Any]) -> Query:
         f"The query {name!r}", allowed="the arguments of its Python function", fix=f"see help(barrow.queries.{name})"
     ):
         return make(space, **rest)
+
+
+def _check_over(over: object) -> None:
+    """Refuses a mean over records, and says what it would cost."""
+    if over == "people":
+        return
+    if over == "records":
+        raise ParameterError(
+            "over is 'records'. A share of records counts a person as often as they have records, so one person with "
+            "many records can change it without bound, and the number of their records would not be protected.",
+            allowed="'people': every person counts once, with the mean of their records. A share of records needs "
+            "either public sizes (everybody is known to hold the same number m; then it equals the share of people), "
+            "or the reduction that draws the same number of records from everybody, which protects changes up to a "
+            "radius only and adds noise",
+            fix="over='people'",
+        )
+    raise ParameterError(f"over is {over!r}.", allowed="'people'", fix="over='people'")

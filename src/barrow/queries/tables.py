@@ -15,14 +15,14 @@ from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_up
 from barrow.queries.lipschitz import DECLARED, PAIR_WORK, pair_work
 from barrow.queries.quantised import Quantised, norm_order, quantise, row_norms
-from barrow.queries.query import ClosedForm, Query, check_over, check_step, step_argument
+from barrow.queries.query import ClosedForm, Query, check_step, step_argument
 from barrow.spaces import Space
 from barrow.spaces.space import Floats, Ids
 
 _SPOT_CHECKS = 2**20
 
 
-def histogram(space: Space, *, over: str = "people") -> Query:
+def histogram(space: Space) -> Query:
     """The share of people (their items) in every item of the space: the identity.
 
     Its Lipschitz constant is 2^(1/p)/d_min: it treats the nearest items like the farthest, so prefer a density, or a
@@ -33,8 +33,6 @@ def histogram(space: Space, *, over: str = "people") -> Query:
     >>> query.outputs, round(query.lipschitz_upper(1), 9)
     (('red', 'green'), 2.0)
     """
-    check_over(over)
-
     k = space.items
     identity = heavy.sparse.csr_array((np.ones(k, dtype=np.int64), np.arange(k), np.arange(k + 1)), shape=(k, k))
     steepness = 1.0 / space.least_distance_lower
@@ -62,7 +60,6 @@ def function(
     unit: str = "",
     description: str | None = None,
     lipschitz: Exact | Mapping[Any, Exact] | None = None,
-    over: str = "people",
     step: Exact | None = None,
 ) -> Query:
     """The mean over people of any public function on the items.
@@ -77,7 +74,6 @@ def function(
         lipschitz: A Lipschitz constant that you can prove, per normalised distance; ``{p: constant}`` if there are
             several outputs. Where the space is small enough, or a box, or a line, a constant that is proved here takes
             its place; elsewhere it is spot-checked and believed, and ``constant_proved`` is False.
-        over: ``"people"``: every person counts once.
         step: The public grid of the values.
 
     >>> from barrow.spaces import Discrete
@@ -85,7 +81,6 @@ def function(
     >>> query.outputs, round(query.lipschitz_upper(1), 9)
     (('CO2',), 12.5)
     """
-    check_over(over)
     rows = _evaluated(space, values)
     labels = [f"output {j + 1}" for j in range(rows.shape[1])] if names is None else [str(x) for x in names]
     if len(labels) != rows.shape[1]:

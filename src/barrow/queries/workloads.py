@@ -11,7 +11,7 @@ import numpy as np
 from barrow.errors import ParameterError
 from barrow.numerics.digest import table_digest
 from barrow.queries.quantised import quantise
-from barrow.queries.query import ClosedForm, Query, check_over
+from barrow.queries.query import ClosedForm, Query
 from barrow.spaces.space import Floats
 
 if TYPE_CHECKING:
@@ -33,13 +33,12 @@ def table_floats(query: Query) -> Floats:
     return np.asarray(integers, dtype=np.float64) * float(query.step)
 
 
-def workload(space: Space, parts: Sequence[Query], *, over: str = "people") -> Query:
+def workload(space: Space, parts: Sequence[Query]) -> Query:
     """Several linear queries at once; each output keeps its name, with its place in the list where names repeat.
 
     Args:
         space: The space of all of them.
         parts: Queries on this space.
-        over: ``"people"``: every person counts once.
 
     >>> from barrow.queries import distance_to, region_share
     >>> from barrow.spaces import Line
@@ -48,7 +47,6 @@ def workload(space: Space, parts: Sequence[Query], *, over: str = "people") -> Q
     >>> both.dimension, both.unit, round(both.lipschitz_upper(2) / 10, 6)
     (2, 'km', 1.414214)
     """
-    check_over(over)
     queries = [_checked(space, part) for part in parts]
     if not queries:
         raise ParameterError("The workload is empty.", allowed="one linear query or more", fix="list its parts")
