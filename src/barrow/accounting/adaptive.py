@@ -18,7 +18,7 @@ from barrow.accounting.inputs import SMALLEST_DELTA
 from barrow.accounting.releases import largest_rate
 from barrow.errors import ParameterError
 from barrow.numerics import Exact, exact, float_down
-from barrow.promises import Event
+from barrow.promises import Event, GaussianNoise
 from barrow.promises.pairs import Pair
 
 _SLOPE = math.sqrt(math.pi / 2.0) * (1.0 + 1e-13)
@@ -53,6 +53,17 @@ def pure_epsilon_lower(mu: float) -> float:
     return near
 
 
+def has_square(event: Event) -> bool:
+    """Whether a release adds up in quadrature: Gaussian noise and pure guarantees do; shuffled and sampled ones add.
+
+    The one rule of ledgers of promises and of alpha alike.
+
+    >>> has_square(GaussianNoise(3, delta="1e-9", model="central"))
+    True
+    """
+    return isinstance(event, GaussianNoise) or event.pure or (event.whole_user and event.delta == 0)
+
+
 def adaptive_alpha_upper(events: Sequence[Event], delta: Exact) -> Fraction:
     """The smallest certified alpha of all ``events`` together at a total ``delta``, however they were chosen.
 
@@ -75,7 +86,7 @@ def adaptive_alpha_upper(events: Sequence[Event], delta: Exact) -> Fraction:
 
 
 def _gaussian(event: Event) -> Pair:
-    if not (event.pure or event.needs_delta):
+    if event.whole_user or not has_square(event):
         raise ParameterError(
             f"A {type(event).__name__} is not known to compose in quadrature when releases are chosen adaptively.",
             allowed="GaussianNoise, KNormNoise, PureRelease",

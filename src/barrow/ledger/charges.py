@@ -458,7 +458,7 @@ def ways_to_pay(budget: Budget, charge: Charge, space: SpaceRef) -> list[Charge]
 
 
 def account_total(budget: Budget, charges: Sequence[Charge], account: Account, composer: Composer) -> Amount:
-    """What an account has spent, for the costliest atom of people; at promises always as sums, whatever composes."""
+    """What an account has spent, for the costliest atom of people; a promise adds up in its own two accounts."""
     if budget.promises:
         return spent_at(budget, charges, budget.number_of(account))
     own, limit = spent_by(charges, account), budget.limit_of(account)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from barrow import accounting
+from barrow.accounting.adaptive import has_square
 from barrow.errors import ParameterError, plain_table
 from barrow.numerics import Exact, exact, exact_text, float_down, float_up, gdp_mu_lower
 from barrow.numerics.gdp import gdp_epsilon_upper
@@ -100,15 +101,6 @@ def quadrature_from_json(data: object) -> Quadrature | None:
     table = plain_table(data, "The account in quadrature")
     mus = tuple(exact(mu, "mu") for mu in table["mus"])
     return Quadrature(share_of(table["share"], "share"), exact(table["delta"], "delta"), mus)
-
-
-def has_square(event: Event) -> bool:
-    """Whether a release adds up in quadrature: Gaussian noise and pure guarantees do; shuffled and sampled ones add.
-
-    >>> has_square(GaussianNoise(3, delta="1e-9", model="central"))
-    True
-    """
-    return isinstance(event, GaussianNoise) or event.pure or (event.whole_user and event.delta == 0)
 
 
 def square_of(event: Event, seen: Exposure) -> Fraction | None:

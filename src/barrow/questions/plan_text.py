@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatch
 
-from barrow.ledger.quadrature import has_square
+from barrow.accounting.adaptive import has_square
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.notes import Note, Severity, texts
