@@ -2,9 +2,8 @@
 
 Without strategies an answer can be had by additive noise on the answers themselves (Laplace, 2-norm, maximum norm,
 Gaussian), or from a histogram with noise along the edges of a tree or of the space's graph. All of these are among the
-strategies, so that the ratio of errors, which is printed as it is, is never below 1. More tables: larger spaces,
-hierarchies and products with Laplace noise, whose weights a general solver finds for the very workload, and regions
-of one study that are joined by themselves.
+strategies, so that the ratio of errors, which is printed as it is, is never below 1. Two more tables: larger spaces,
+and hierarchies and products with Laplace noise, whose weights a general solver finds for the very workload.
 """
 
 from __future__ import annotations
@@ -24,12 +23,8 @@ from barrow.noise.source import SeededSource
 from barrow.planning.terms import Terms
 from barrow.promises import Promise
 from barrow.queries import Query, density, function, histogram, mean, table_floats
-from barrow.questions import Region
-from barrow.questions.estimates import estimate
 from barrow.spaces import Embedding, Euclidean, Line
 from barrow.spaces.space import Floats
-from barrow.study import Study
-from barrow.study.jointly import jointly
 from benchmarks._hierarchies import families, least_rms
 from benchmarks._timing import finish
 
@@ -190,29 +185,6 @@ def large() -> dict[str, float]:
     return {**figures, "large_gap": max(value for key, value in figures.items() if key.endswith("_gap"))}
 
 
-def studies() -> dict[str, float]:
-    """Twelve regions of one study, joined by themselves: the noise of one by itself over that of all together."""
-    figures: dict[str, float] = {}
-    line, plane = Line(0, 60, step=1, unit="km"), Euclidean([0, 0], [30, 30], step=1, unit="km")
-    print(f"\n{'12 regions of a study on':>24} {'people':>13} {'sum':>11} {'alone':>8} {'together':>9} {'ratio':>6}")
-    for name, space in (("line", line), ("plane", plane)):
-        centers = [3 + 54 * i // 11 if name == "line" else [3 + 8 * (i % 4), 4 + 10 * (i // 4)] for i in range(12)]
-        regions = [Region(name=f"r{i}", center=c, radius="2 km", ramp="3 km") for i, c in enumerate(centers)]
-        for missing in ("no records", "default item"):
-            for composition, delta in (("additive", "0"), ("quadrature", "1e-9")):
-                study = Study(
-                    space, ["all, 6 km, 0.5"], users=2000, delta=delta, composition=composition, missing=missing,
-                    questions=regions,
-                )  # fmt: skip
-                (joint,) = jointly(study, study.questions, study.abouts).questions
-                alone, both = (study.plan(one) for one in (regions[0], joint))
-                one, all_of_them = (estimate(each).noise for each in (alone, both))
-                print(f"{name:>24} {missing:>13} {composition:>11} {one:>8.4f} {all_of_them:>9.4f} "
-                      f"{one / all_of_them:>6.2f}", flush=True)  # fmt: skip
-                figures[f"joined_{name}_{missing}_{composition}".replace(" ", "_")] = round(one / all_of_them, 3)
-    return {**figures, "least_joined": min(figures.values())}
-
-
 def main() -> None:
     """Each workload in each setting."""
     figures: dict[str, float] = {}
@@ -242,7 +214,7 @@ def main() -> None:
         figures[f"{key}_seconds"] = round(seconds, 2)
     figures["least_ratio"] = min(value for key, value in figures.items() if key.endswith("_ratio"))
     figures["worst_gap"] = round(worst_gap, 4)
-    finish({**figures, **studies(), **large(), **hierarchies()})
+    finish({**figures, **large(), **hierarchies()})
 
 
 if __name__ == "__main__":
