@@ -192,7 +192,8 @@ def _brief(result: work.Release, several: bool) -> str:
     odds = [(row.odds, f"if {row.changed}") for row in statement.protected]
     if several and len(odds) > 1:
         odds = [(max(most for most, _ in odds), "for what was promised")]
-    odds.append((statement.worst_case.odds, "if everything had been different"))
+    worst = statement.worst_case.odds  # it is said once: what can be learnt of any change is no more
+    odds = [*((most, change) for most, change in odds if most < worst), (worst, "if everything had been different")]
     learnt = "; ".join(f"{work.percent_up(most)} {change}" for most, change in odds)
     reads = statement.answer.about.reads if statement.answer.about is not None else ""
     name = f"{statement.name}, {reads}" if reads else statement.name
