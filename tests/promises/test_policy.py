@@ -198,7 +198,7 @@ UNCLEAR = [
     "1 month of 30 days", "1 day of 30 visits", "1 couple of 30", "1 of 30 to 40", "at least 1 of 30", "all but one",
     "a of 30", "1 of a week", "٣ of 30", "1 of ٣٠", "２ %", "½", "1_0 of 100", "2 % or more", "5 % km", "1 1/2 of 30",
     "1+1 of 30",
-    "1 K of 30",
+    "1 K of 30", "all cats", "half of the unicorns", "50 % of the socks", "1 cat of 30", "1 of 30 cats",
 ]  # fmt: skip
 
 
