@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -186,7 +187,8 @@ class Overview:
         """What the budget is bound to, in one line."""
         b = self.budget
         size = "" if b.items is None else f", {b.items} items each"
-        return f"{b.dataset}: {b.users:,} people{size}, {b.space or b.metric}, {b.limit}"
+        metric = re.sub(r"(sha256:[0-9a-f]{8})[0-9a-f]+", r"\1…", b.metric or "")  # of labels: their digest
+        return f"{b.dataset}: {b.users:,} people{size}, {b.space or metric}, {b.limit}"
 
     @property
     def columns(self) -> tuple[str, ...]:
