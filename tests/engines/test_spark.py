@@ -12,6 +12,7 @@ from tests.study import monthly
 
 from barrow.engines import Breakdown, Columns, ItemSums, MemoryEngine, Source, SparkEngine, engine_for
 from barrow.engines.conformance import conformance
+from barrow.engines.spark.relations import SparkReader
 from barrow.engines.sql.foreign import self_test
 from barrow.errors import DataError, ParameterError
 from barrow.spaces import Discrete, Line
@@ -239,6 +240,23 @@ def test_the_records_are_shuffled_once(spark):
         ]
     assert plans[0].count("hashpartitioning(u") == 1
     assert plans[1].count("Exchange hashpartitioning") == 1
+
+
+def test_an_interrupted_reading_stops_its_jobs_and_leaves_no_view(spark, monkeypatch):
+    tags, stopped = [], []
+
+    def interrupt(self, sql):
+        tags.append(self.tag)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SparkReader, "arrays", interrupt)
+    monkeypatch.setattr(type(spark), "interruptTag", lambda self, tag: stopped.append(tag))
+    with pytest.raises(KeyboardInterrupt):
+        SparkEngine().sums(frame(spark, {"uid": "int", "item": "string"}, [(1, "a")]), UID, AB)
+    assert len(tags) == 1
+    assert stopped == tags
+    assert not spark.getTags()
+    assert not [table.name for table in spark.catalog.listTables() if table.name.startswith(tags[0])]
 
 
 def test_samples_of_a_caller_s_own_source_are_drawn_here(spark):

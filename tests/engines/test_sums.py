@@ -10,12 +10,14 @@ import duckdb
 import numpy as np
 import pytest
 
-from barrow.engines import Columns, Counts, DuckDBEngine, ItemSums, MemoryEngine
+from barrow.engines import Columns, Counts, DuckDBEngine, ItemSums, MemoryEngine, Source, SparkEngine
 from barrow.engines.sql.dialects import DUCKDB, SPARK
+from barrow.engines.sql.postgres import PostgresEngine
 from barrow.engines.sql.select_plan import masses_of
-from barrow.errors import DataError
+from barrow.errors import DataError, ParameterError
 from barrow.mechanisms import UserCounts, UserSums
 from barrow.numerics import MOST_HELD, SUM_BITS, record_mass
+from barrow.numerics.limits import MOST_PEOPLE
 from barrow.queries import histogram
 from barrow.spaces import Discrete, Line
 
@@ -120,6 +122,18 @@ def test_weights_to_their_limit_and_one_above(engine):
         engine.sums(source(weighted([2**31, 2**31, 1])), columns, AB)
     many = {"uid": list(range(40)) * 2, "item": ["a"] * 80, "w": [2**31] * 80}
     assert engine.sums(source(many), columns, AB).values.tolist() == [40 * 2**120]
+
+
+@pytest.mark.parametrize(
+    "engine", [DuckDBEngine(progress=False), PostgresEngine(), SparkEngine()], ids=lambda x: x.name
+)
+def test_one_above_a_public_limit_is_refused_before_anything_is_opened(engine):
+    """There is no such source, and whoever looks for it says so."""
+    source = Source("counts", path="nowhere")
+    with pytest.raises(ParameterError, match="users is 68719476737"):
+        engine.sums(source, COLUMNS, AB, users=MOST_PEOPLE + 1)
+    with pytest.raises(ParameterError, match="does not read a source"):
+        engine.sums(source, COLUMNS, AB, users=MOST_PEOPLE)
 
 
 def test_users_with_one_row_and_with_a_million(tmp_path):
