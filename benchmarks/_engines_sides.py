@@ -49,7 +49,12 @@ class Side(AbstractContextManager["Side"]):
 
     def __init__(self, case: Case, path: Path) -> None:
         self.case, self.path = case, path
+        import duckdb
+
         self.space = case.space
+        people = duckdb.execute(f"SELECT count(DISTINCT uid) FROM read_parquet('{path}')").fetchone()
+        self.users = int(people[0]) if people else 1
+        """The public number of people."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -87,7 +92,7 @@ class DuckDB(Side):
     """The embedded engine, on the Parquet file."""
 
     def ours(self) -> ItemSums:
-        return DuckDBEngine(progress=False).sums(self.path, COLUMNS, self.space)
+        return DuckDBEngine(progress=False).sums(self.path, COLUMNS, self.space, users=self.users)
 
     def bare(self) -> Mapping[str, Callable[[], object]]:
         import duckdb
@@ -146,7 +151,7 @@ class Postgres(Side):
                 copy.write("".join(row[0] for row in piece))
 
     def ours(self) -> ItemSums:
-        return PostgresEngine().sums(self.source, COLUMNS, self.space)
+        return PostgresEngine().sums(self.source, COLUMNS, self.space, users=self.users)
 
     def bare(self) -> Mapping[str, Callable[[], object]]:
         """``1.0 / m`` is of type numeric; a stranger who knows writes doubles."""
@@ -210,7 +215,7 @@ class Spark(Side):
         return None if importlib.util.find_spec("pyspark") is not None else "pyspark is not installed"
 
     def ours(self) -> ItemSums:
-        return SparkEngine().sums(self.frame, COLUMNS, self.space)
+        return SparkEngine().sums(self.frame, COLUMNS, self.space, users=self.users)
 
     def bare(self) -> Mapping[str, Callable[[], object]]:
         """``1.0 / m`` is a decimal; a stranger who knows writes doubles."""

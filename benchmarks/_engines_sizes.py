@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,18 +36,22 @@ CASES = {
 }
 
 
-def measure(rows: int, folder: Path, repeats: int) -> dict[str, Any]:
-    """Each engine and case in a process of its own."""
+def measure(engine: str, rows: int, folder: Path, repeats: int) -> dict[str, Any]:
+    """Each case on an engine, in a process of its own."""
+    why = SIDES[engine].unavailable()
+    if why is not None:
+        return {f"sums_{engine}_skipped": why}
     figures: dict[str, Any] = {}
-    for engine, side in SIDES.items():
-        why = side.unavailable()
-        for name in CASES if why is None else ():
-            path = make(name, rows, folder, texts=engine == "spark")
-            call = [sys.executable, "-m", "benchmarks._engines_sizes", engine, name, str(path), str(repeats)]
-            done = subprocess.run(call, capture_output=True, text=True, check=True)
-            figures |= {f"sums_{engine}_{name}_{key}": x for key, x in json.loads(done.stdout.splitlines()[-1]).items()}
-        figures |= {} if why is None else {f"sums_{engine}_skipped": why}
+    for name in CASES:
+        path = make(name, rows, folder, texts=engine == "spark")
+        call = [sys.executable, "-m", "benchmarks._engines_sizes", engine, name, str(path), str(repeats)]
+        done = subprocess.run(call, capture_output=True, text=True, check=True)
+        figures |= {f"sums_{engine}_{name}_{key}": x for key, x in json.loads(done.stdout.splitlines()[-1]).items()}
     return figures
+
+
+MEASURES = {f"sums-{engine}": partial(measure, engine) for engine in SIDES}
+"""What ``scripts/bench engines --only`` knows them by."""
 
 
 def make(name: str, rows: int, folder: Path, *, texts: bool = False) -> Path:

@@ -31,6 +31,10 @@ def measure(rows: int, folder: Path, repeats: int) -> dict[str, Any]:
         session.stop()
 
 
+MEASURES = {"spark": measure}
+"""What ``scripts/bench engines --only`` knows it by."""
+
+
 def _session() -> Any:
     warnings.simplefilter("ignore")
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"  # executors, too, listen here only

@@ -36,7 +36,7 @@ BARE = {
     ),
 }
 FURTHER = ("benchmarks._engines_sizes", "benchmarks._engines_spark")
-"""Modules with ``measure(rows, folder, repeats) -> figures``, where their engine is there."""
+"""Modules with ``MEASURES``: by name, (rows, folder, repeats) -> figures, where their engine is there."""
 
 
 def space() -> Discrete:
@@ -196,7 +196,7 @@ def main() -> None:
     parser.add_argument("--large", action="store_true", help="1e8 rows")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path("/tmp/barrow-bench"))
-    parser.add_argument("--only", default=None, help="duckdb, postgres or the name of a further engine")
+    parser.add_argument("--only", default=None, help="duckdb, postgres, spark, or sums-duckdb and so on")
     options = parser.parse_args()
     rows = 10**8 if options.large else int(options.rows)
     figures: dict[str, Any] = {"rows": rows}
@@ -206,7 +206,7 @@ def main() -> None:
     }
     for name in FURTHER:
         if importlib.util.find_spec(name) is not None:
-            engines[name.rpartition("_")[2]] = importlib.import_module(name).measure
+            engines |= importlib.import_module(name).MEASURES
     for name, measure in engines.items():
         if options.only in (None, name):
             figures |= measure(rows, options.folder, options.repeats)
