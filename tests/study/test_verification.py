@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from barrow.ledger.keys import SigningKey
 from barrow.ledger.published import FILE as HEAD
 from barrow.ledger.store import GENESIS, ChainHead, link
 from barrow.questions.statement import Statement
-from barrow.study import read_statement, verify
+from barrow.study import read_statement, verification, verify
 from barrow.study.folders import ReleaseFolder
 from barrow.study.outputs import as_files, read_tables
 from barrow.study.prose import kind_of, statement_text
@@ -133,6 +134,24 @@ def test_a_planted_verifier_that_believes_the_statement_is_caught(case):
     careful = [forgery for forgery in forged_fields(case, 1) if forgery.careful]
     _, missed = unseen(case, careful[:40], forgeries.weak)
     assert len(missed) > 40
+
+
+@pytest.mark.parametrize("field", ["question", "reads", "groups", "items", "space"])
+def test_a_payment_for_something_else_is_no_payment_for_this_statement(case, field):
+    """A ledger's own writer may have paid for a month, a group or a space, and recorded this statement for it."""
+    records = list(case.ledger.records())
+    (commit,) = (record for record in records if record.kind == "commit")
+    paid = records[commit.data["reserve"] - 1]
+    others = {
+        "question": "another", "reads": {"periods": ["2026-01"], "pool": "records", "weights": None},
+        "groups": {"region": ["north"]}, "items": 7, "space": {**paid.data["space"], "digest": "sha256:" + "0" * 64},
+    }  # fmt: skip
+    told = ReleaseFolder(case.folder, case.statement), case.statement, case.ledger
+    assert verification._recorded(*told, records, commit)[0]
+    records[paid.seq - 1] = replace(paid, data={**paid.data, field: others[field]})
+    assert verification._recorded(*told, records, commit) == (
+        False, "was charged for another release than the statement describes",
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("version", [*range(-1, STATEMENT_VERSION), STATEMENT_VERSION + 1, 10**9])
