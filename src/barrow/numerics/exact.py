@@ -282,7 +282,7 @@ def between(low: Exact, high: Exact, unit: str = "", *, zeros: bool = False) -> 
     >>> between(127880.6, 127939.2, "visits"), between(12.3596, 12.369, "min"), between(5, 5, "min")
     ('127,880 to 127,940 visits', '12.3596 to 12.369 min', '5 to 5 min')
     """
-    last = _last_place(float(high) - float(low))
+    last = _last_place((float(high) - float(low)) / 2.0)
     first, second = (_places(end, last) for end in (low, high))
     whole = unit == PERCENT or not (math.isfinite(float(low)) and math.isfinite(float(high)))
     start = _written(low, unit if whole else "", first, ROUND_FLOOR, zeros)
@@ -296,12 +296,12 @@ def within(value: Exact, low: Exact, high: Exact, unit: str = "", *, zeros: bool
     >>> within(127911.3, 127880.6, 127939.2, "visits"), within(0.1384, 0.1234, 0.1456, "%"), within(5, 5, 5)
     ('127,911 visits', '13.8 %', '5')
     """
-    digits = _places(value, _last_place(float(high) - float(low)))
+    digits = max(_places(value, _last_place((float(high) - float(low)) / 2.0)), 2)
     return _written(value, unit, digits, ROUND_HALF_EVEN, zeros)
 
 
 def _last_place(width: float) -> int | None:
-    """The power of ten of the last digit that an interval of this width justifies: its second."""
+    """The power of ten of the last digit that an interval of this half width justifies: its second."""
     return math.floor(math.log10(width)) - 1 if 0.0 < width < math.inf else None
 
 

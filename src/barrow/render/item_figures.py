@@ -71,6 +71,34 @@ def table_names(space: Space) -> Sequence[str]:
     return [f"{name} {space.unit}".rstrip() if name[-1:].isdigit() else name for name in captions(space)]
 
 
+@singledispatch
+def item_names(space: Space, items: Sequence[int]) -> list[str]:
+    """What some items are called in tables: of a product with places these by the nearest city.
+
+    >>> item_names(Line(0, 20, unit="km", points=[5, 15]), [1])
+    ['15 km']
+    """
+    every = table_names(space)
+    return [every[i] for i in items]
+
+
+@item_names.register
+def _(space: AugmentedSpace, items: Sequence[int]) -> list[str]:
+    inside = item_names(space.inner, [i for i in items if i < space.inner.items])[::-1]
+    return [inside.pop() if i < space.inner.items else space.last_label for i in items]
+
+
+@item_names.register
+def _(space: Product, items: Sequence[int]) -> list[str]:
+    numbers = np.unravel_index(np.asarray(items, dtype=np.int64), [part.items for part in space.parts])
+    parts = []
+    for part, own in zip(space.parts, numbers, strict=True):
+        places, (known, back) = cell_places(part), np.unique(own, return_inverse=True)
+        names = item_names(part, known.tolist()) if places is None else _named(places, known)
+        parts.append([names[k] for k in back.tolist()])
+    return [", ".join(names) for names in zip(*parts, strict=True)]
+
+
 @table_names.register
 def _(space: LabelledSpace) -> Sequence[str]:
     return space.labels

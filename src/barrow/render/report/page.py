@@ -29,7 +29,7 @@ _LONG = 18
 """Words of more letters may be broken anywhere."""
 _WIDE = 500
 """Figures of less than so many pixels stand side by side."""
-_MANY = 4
+_MANY = 3
 """A table of more columns may be scrolled sideways."""
 _FIXED, _TO = "\u00a0", "\u00a0to\u00a0"
 _BOLD = re.compile(r"\*\*(.+?)\*\*")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -35,7 +36,7 @@ from barrow.questions.value_tables import (
 )
 from barrow.render.figures import Figure, at_most, bars, between, near
 from barrow.render.figures.readings import Readings
-from barrow.render.item_figures import table_names
+from barrow.render.item_figures import item_names
 from barrow.render.layers import layers_of
 from barrow.render.promises import Change, belief_figure
 from barrow.render.released import values_figure
@@ -53,6 +54,8 @@ _MOST = 250_000
 """Beyond so many values nothing is drawn: the table has the largest."""
 _MANY = 30_000
 """Beyond so many values a map is drawn once: twice would double the page."""
+_APART = 3
+"""Of so many releases each has a line of its own to verify it."""
 _FRACTION = re.compile(r"-?\d{9,}/\d+|-?\d+/\d{9,}")
 
 
@@ -127,6 +130,8 @@ def _commands(releases: Sequence[Released]) -> list[str]:
     """What to type to verify: a page that lies in the folder of its release names that folder ``.``."""
     here = [] if any(released.folder for released in releases) else ["# in the folder of this page"]
     folders = [released.folder or "." for released in releases]
+    if len(folders) > _APART:
+        return [*here, f"barrow verify {' '.join(folders)}", f"barrow explain {folders[0]}"]
     return here + [line for folder in folders for line in (f"barrow verify {folder}", f"barrow explain {folder}")]
 
 
@@ -308,8 +313,7 @@ def _names(released: Released, rows: Rows, order: Sequence[int]) -> list[str]:
     where = released.where
     inner = None if where is None else where.records_space
     if inner is not None and "item" in rows[0] and inner.size == len(rows):
-        every = table_names(inner)
-        return [every[i] for i in order]
+        return item_names(inner, order)
     every = names_of(rows)
     return [every[i] for i in order]
 
@@ -361,7 +365,8 @@ def _budget(releases: Sequence[Released]) -> Picture | None:
 def _price(releases: Sequence[Released]) -> str:
     if len(releases) == 1:
         return f"this release cost {releases[0].statement.price}"
-    return "; ".join(f"{r.statement.name} cost {r.statement.price}" for r in releases)
+    told = Counter(f"{r.statement.name} cost {r.statement.price}" for r in releases)
+    return "; ".join(f"{text} in each of {count} releases" if count > 1 else text for text, count in told.items())
 
 
 def _warnings(released: Released) -> list[str]:
@@ -383,6 +388,9 @@ def _technical(releases: Sequence[Released]) -> list[str]:
         for line in lines
         if line not in common and line.startswith("Releases about")
     ]
+    if len(releases) > _APART:
+        entries = [str(r.statement.ledger.entry) for r in releases if r.statement.ledger is not None]
+        own = [f"They are the entries {', '.join(entries)} of the ledger."] if entries else []
     return [*common, *own, "Each folder holds its whole statement in words, statement.txt."]
 
 
