@@ -231,7 +231,7 @@ def test_plan_reads_column_names_only(barrow, study, tmp_path, monkeypatch):
     def never(*_args, **_kwargs):
         raise AssertionError("records were read")
 
-    monkeypatch.setattr(DuckDBEngine, "sums", never)
+    monkeypatch.setattr(DuckDBEngine, "sum_cells", never)
     assert barrow("plan", "--study", "study.toml")[0] == 0
     code, _, err = barrow("plan", "--study", "study.toml", "--item", "agee")
     assert code == 1
@@ -310,7 +310,7 @@ def test_an_interruption_before_the_payment_says_so(barrow, study, monkeypatch):
     def interrupt(*_args, **_kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(DuckDBEngine, "sums", interrupt)
+    monkeypatch.setattr(DuckDBEngine, "sum_cells", interrupt)
     code, _, err = barrow("release", "--study", "study.toml", "--out", "o")
     assert code == 130
     assert "before the budget was charged" in err

@@ -33,7 +33,9 @@ from barrow.questions.prices import charge, charges
 from barrow.questions.releasing import summary
 from barrow.spaces import Circle, Clustered, Discrete, Earth, Euclidean, Line, NoRecords, Product
 from barrow.study import Study, read, verify
+from barrow.study.about import ALL
 from barrow.study.file import study_from_text, study_text
+from barrow.study.parts import CellReader
 
 LINE = Line(0, 100, unit="years", step=5, cells=True)
 INNER = [
@@ -478,7 +480,7 @@ def test_items_of_people_without_records_are_no_records_each_time(asked, tmp_pat
     m = plan.itemwise.items
     assert study.replace(missing=None).plan(asked).terms.space == space
     if plan.question.samples is None:
-        counts = data.count(data.engine(), plan.terms.space, None)
+        (counts,) = CellReader(data, [ALL]).cells(data.engine(), plan.terms.space).values()
     else:
         counts = data.sample(data.engine(), plan.terms.space, 5, m)
     pooled = plan.statistics(counts)

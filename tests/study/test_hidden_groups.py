@@ -29,6 +29,7 @@ from barrow.spaces import Groups, Line, NoRecords, parse_distance
 from barrow.study import Study, read
 from barrow.study.about import About
 from barrow.study.file import study_from_text, study_text
+from barrow.study.parts import CellReader
 from barrow.study.restated import contradictions
 from barrow.study.verification import verify
 from tests.thorough import often
@@ -223,7 +224,8 @@ def test_a_release_counts_as_by_hand_and_is_verified(tmp_path, monkeypatch):
     within = study.within(GROUPING)
     plan = study.plan("mean")
     engine = within.data.validate(plan.terms.space, About())
-    center = plan.statistics(within.data.sums(engine, plan.terms.space, 450))
+    (sums,) = CellReader(within.data, [About()]).sums(engine, plan.terms.space).values()
+    center = plan.statistics(sums.with_users(450, plan.terms.space.default_item))
     expected = by_hand(rows, 450)
     for i, label in enumerate(LABELS):
         share = expected[label, "share"] * Fraction(plan.pair.weight)

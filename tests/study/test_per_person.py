@@ -149,7 +149,7 @@ def test_shares_of_a_number_and_other_spaces_are_refused():
     with pytest.raises(ParameterError, match="nothing is drawn"):
         data.sample(DuckDBEngine(), study.space, 4, 2)
     with pytest.raises(ParameterError, match="no share, radius or spread"):
-        data.people(DuckDBEngine(), study.space, 4)
+        CellReader(data, [About()]).people(DuckDBEngine(), study.space)
 
 
 @pytest.mark.parametrize(

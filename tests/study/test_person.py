@@ -21,6 +21,7 @@ from barrow.questions.plan_text import warnings
 from barrow.questions.prices import charges
 from barrow.questions.question import asked_of
 from barrow.spaces import Discrete, Line
+from barrow.study.about import ALL
 from barrow.study.parts import CellReader, plan_parts
 
 LABELS = Discrete(["home", "bar", "gym"])
@@ -49,7 +50,7 @@ def test_the_value_that_noise_is_added_to_is_exact_and_the_same_on_every_engine(
     path.write_text("uid,item\n" + "\n".join(f"{u},{i}" for u, i in zip(TABLE["uid"], TABLE["item"], strict=True)))
     for engine, source in ((MemoryEngine(), TABLE), (DuckDBEngine(), path)):
         data = bw.read(source, user="uid", item="item")
-        center = plan.statistics(data.people(engine, plan.terms.space, 5))
+        center = plan.statistics(*CellReader(data, [ALL]).people(engine, plan.terms.space).values())
         assert center.exact_entry(0) == expected
         assert center.approximation[0] == pytest.approx(float(expected))
     with pytest.raises(DataError, match="person by person"):
@@ -89,7 +90,8 @@ def test_a_release_says_what_was_asked_and_its_statement_verifies(tmp_path):
 def test_intervals_hold_the_exact_value_as_often_as_they_say():
     """Of 400 releases at 95 % fewer than 340 would be seen once in 10^13; at a quarter of the width about 211 hold."""
     plan = study().plan()
-    center = plan.statistics(bw.read(TABLE, user="uid", item="item").people(MemoryEngine(), plan.terms.space, 5))
+    data = bw.read(TABLE, user="uid", item="item")
+    center = plan.statistics(*CellReader(data, [ALL]).people(MemoryEngine(), plan.terms.space).values())
     exact, width = float(center.exact_entry(0)), plan.half_width
     errors = np.array([abs(float(plan.draw(center).values[0]) - exact) for _ in range(400)])
     assert (errors <= width).sum() > 340

@@ -172,7 +172,7 @@ def test_over_budget_nothing_is_read_drawn_or_written(tmp_path, monkeypatch):
     study = make_study(tmp_path)
     make_ledger(study)
     study.release()
-    monkeypatch.setattr(DuckDBEngine, "sums", _never)
+    monkeypatch.setattr(DuckDBEngine, "sum_cells", _never)
     with pytest.raises(OverBudgetError):
         study.release("histogram", out=tmp_path / "out")
     assert names(tmp_path) == ["ages.csv", "ages.ledger", "ages.ledger.answers"]
@@ -198,13 +198,13 @@ def test_the_order_is_read_reserve_draw_stage_commit_publish(tmp_path, monkeypat
     study = make_study(tmp_path)
     make_ledger(study)
     for owner, name in (
-        (DuckDBEngine, "validate"), (Ledger, "check"), (Stage, "open"), (DuckDBEngine, "sums"), (Ledger, "reserve"),
+        (DuckDBEngine, "validate"), (Ledger, "check"), (Stage, "open"), (DuckDBEngine, "sum_cells"), (Ledger, "reserve"),
         (Reservation, "take"), (AdditiveNoise, "draw"), (Stage, "write"), (Ledger, "stage"), (Ledger, "commit"),
         (Stage, "publish"),
     ):  # fmt: skip
         spy(owner, name)
     study.release(out=tmp_path / "out")
-    wanted = ["check", "open", "sums", "reserve", "take", "draw", "write", "stage", "commit", "publish"]
+    wanted = ["check", "open", "sum_cells", "reserve", "take", "draw", "write", "stage", "commit", "publish"]
     assert [event for event in events if event != "validate"] == wanted
 
 

@@ -175,7 +175,7 @@ def _shown(study: Study, name: str, folder: Path) -> Shown:
     # Only because these data are public may the truth be looked at; barrow itself never shows it.
     if plan is None or data is None:
         raise ParameterError("The demo shows linear questions.", allowed="mean, distance, density, …")
-    exact = plan.statistics(data.count(data.engine(), plan.terms.space, study.users)).approximation
+    exact = plan.statistics(data.count(data.engine(), plan.terms.space, plan.terms.users)).approximation
     truth = np.array([row["value"] for row in plan.tables(Sample(exact))["values"]])
     return Shown(release, plan, float(np.abs(release.values - truth).max()), study.compare(name).sentence)
 

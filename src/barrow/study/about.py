@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 
 from barrow.engines import Breakdown, Cell, Counts, ItemSums
+from barrow.engines.breakdown import WHOLE
 from barrow.engines.counts import merged
 from barrow.engines.sums import joined
 from barrow.errors import ParameterError, one_of, unknown_name
@@ -150,6 +151,8 @@ def breakdown_of(abouts: Iterable[About], calendar: Calendar | None) -> Breakdow
     grouping = next((about.people_of for about in listed if about.people_of is not None), None)
     cells = list(dict.fromkeys(cell for about in listed for cell in about.cells()))
     zone = "UTC" if calendar is None else calendar.zone
+    if cells == list(WHOLE.cells):
+        return WHOLE
     return Breakdown(cells, () if grouping is None else grouping.labels, zone)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from barrow import engines
 from barrow.engines import Columns, ItemSums, Source
+from barrow.engines.breakdown import WHOLE
 from barrow.errors import ParameterError, one_of
 from barrow.promises import RecordMap
 from barrow.promises.periods import Calendar, check_unit
@@ -205,56 +206,33 @@ class Data:
         engine.validate(self._source, columns, space.records_space, unknown=self.unknown)
         return engine
 
-    def count(self, engine: Engine, space: Space, users: int | None) -> Counts:
-        """C[item, size] (private integers)."""
-        if self.number is not None:
-            numbers = self.number.count(engine, self._source, self.columns, space, self.unknown)
-            return numbers if users is None else numbers.with_users(users, space.default_item)
-        if space.no_records_distance is None:
-            return engine.count(self._source, self.columns, space, users=users, unknown=self.unknown)
-        result = engine.count(self._source, self.columns, space.records_space, unknown=self.unknown)
-        return result if users is None else result.with_users(users, space.default_item)
+    def count(self, engine: Engine, space: Space, users: int) -> Counts:
+        """C[item, size] of all people (private integers)."""
+        (counts,) = self.count_cells(engine, space, self.columns, WHOLE).values()
+        return counts.with_users(users, space.default_item)
 
-    def sums(self, engine: Engine, space: Space, users: int) -> ItemSums:
-        """The mass of all people on each item (private integers)."""
-        if self.number is not None:
-            return ItemSums.of(self.count(engine, space, users))
-        with in_groups(space) if space.geometry.within is not None else nullcontext():
-            result = engine.sums(self._source, self.columns, space.records_space, unknown=self.unknown)
-        return result.with_users(users, space.default_item)
+    def count_cells(self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown) -> dict[Cell, Counts]:
+        """C[item, size] of each cell, of the people who have records there, in one pass (private integers).
 
-    def sum_cells(self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown) -> dict[Cell, ItemSums]:
-        """The same of each cell in one pass, of the people who have records there."""
-        with in_groups(space) if space.geometry.within is not None else nullcontext():
-            return engine.sum_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
-
-    def count_cells(
-        self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown, users: Mapping[Cell, int] | None
-    ) -> dict[Cell, Counts]:
-        """C[item, size] of each cell in one pass (private integers); ``columns`` name group and time.
-
-        ``users`` is the public number of people of each cell; without one, only people who have records are counted.
+        ``columns`` name group and time.
         """
         if self.number is not None:
-            result = self.number.count_cells(engine, self._source, columns, space, breakdown, self.unknown)
-        else:
-            with in_groups(space) if space.geometry.within is not None else nullcontext():
-                result = engine.count_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
-        if users is None:
-            return result
-        return {cell: counts.with_users(users[cell], space.default_item) for cell, counts in result.items()}
+            return self.number.count_cells(engine, self._source, columns, space, breakdown, self.unknown)
+        with in_groups(space) if space.geometry.within is not None else nullcontext():
+            return engine.count_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
 
-    def people(self, engine: Engine, space: Space, users: int) -> PeopleCounts:
-        """How often each person holds each item (private integers)."""
+    def sum_cells(self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown) -> dict[Cell, ItemSums]:
+        """The mass of these people on each item, of each cell, in one pass (private integers)."""
         if self.number is not None:
-            raise self.number.refused("one number has no share, radius or spread")
-        result = engine.people(self._source, self.columns, space.records_space, unknown=self.unknown)
-        return result.with_users(users, space.default_item)
+            counts = self.count_cells(engine, space, columns, breakdown)
+            return {cell: ItemSums.of(each) for cell, each in counts.items()}
+        with in_groups(space) if space.geometry.within is not None else nullcontext():
+            return engine.sum_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
 
     def people_cells(
         self, engine: Engine, space: Space, columns: Columns, breakdown: Breakdown
     ) -> dict[Cell, PeopleCounts]:
-        """The same of the people who have records in each cell, in one pass."""
+        """How often each of these people holds each item, of each cell, in one pass (private integers)."""
         if self.number is not None:
             raise self.number.refused("one number has no share, radius or spread")
         return engine.people_cells(self._source, columns, space.records_space, breakdown, unknown=self.unknown)
@@ -263,12 +241,8 @@ class Data:
         """Counts of items drawn from each user (private integers)."""
         if self.number is not None:
             raise self.number.refused("nothing is drawn from one number")
-        if space.no_records_distance is not None:
-            result = engine.sample(
-                self._source, self.columns, space.records_space, samples=samples, unknown=self.unknown
-            )
-            return result.with_users(users, space.default_item)
-        return engine.sample(self._source, self.columns, space, samples=samples, users=users, unknown=self.unknown)
+        result = engine.sample(self._source, self.columns, space.records_space, samples=samples, unknown=self.unknown)
+        return result.with_users(users, space.default_item)
 
     @property
     def unknown(self) -> Unknown:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from barrow.engines import Breakdown, Cell, Columns, Counts, Engine, ItemSums, PeopleCounts
-from barrow.engines.counts import refuse_more_users
+from barrow.engines.base import People
+from barrow.engines.breakdown import WHOLE
+from barrow.engines.counts import refuse_empty, refuse_more_users
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger, PromiseLimit
 from barrow.numerics import float_up
@@ -145,21 +147,29 @@ class CellReader:
 
     def cells(self, engine: Engine, space: Space) -> Mapping[Cell, Counts]:
         """The counts of each cell, of people who have records there (private integers)."""
-        if space.digest not in self._known:
-            self._known[space.digest] = self._data.count_cells(engine, space, self.columns, self.breakdown, None)
-        return self._known[space.digest]
+        return self._read(self._known, self._data.count_cells, engine, space)
 
     def sums(self, engine: Engine, space: Space) -> Mapping[Cell, ItemSums]:
         """The mass of the people of each cell on each item (private integers)."""
-        if space.digest not in self._sums:
-            self._sums[space.digest] = self._data.sum_cells(engine, space, self.columns, self.breakdown)
-        return self._sums[space.digest]
+        return self._read(self._sums, self._data.sum_cells, engine, space)
 
     def people(self, engine: Engine, space: Space) -> Mapping[Cell, PeopleCounts]:
         """The people who have records in each cell, one by one (private integers)."""
-        if space.digest not in self._people:
-            self._people[space.digest] = self._data.people_cells(engine, space, self.columns, self.breakdown)
-        return self._people[space.digest]
+        return self._read(self._people, self._data.people_cells, engine, space)
+
+    def _read(
+        self,
+        known: dict[str, Mapping[Cell, People]],
+        read: Callable[[Engine, Space, Columns, Breakdown], Mapping[Cell, People]],
+        engine: Engine,
+        space: Space,
+    ) -> Mapping[Cell, People]:
+        if space.digest not in known:
+            cells = read(engine, space, self.columns, self.breakdown)
+            if self.breakdown == WHOLE and not any(each.users for each in cells.values()):
+                raise refuse_empty()  # single periods and groups may be empty
+            known[space.digest] = cells
+        return known[space.digest]
 
     @property
     def breakdown(self) -> Breakdown:

@@ -205,19 +205,10 @@ class PerPerson:
         half = float(fine) / 2.0  # amounts are read to the nearest multiple of the finer step
         return Line(low - half, most + half, step=float(fine), unit=space.unit, cells=True), "nearest"
 
-    def count(self, engine: Engine, source: Source, columns: Columns, space: Space, unknown: Unknown) -> Counts:
-        """Everybody's number as the one item that they hold (private integers)."""
-        held, odd = self.reads(space)
-        if self.kind == "count":
-            return self._of_sizes(engine.count(source, columns, held, unknown=odd or unknown), space)
-        with self._read(held):
-            people = engine.people(source, columns, held, unknown=odd or unknown)
-        return self._of_people(people.profiles, space)
-
     def count_cells(
         self, engine: Engine, source: Source, columns: Columns, space: Space, breakdown: Breakdown, unknown: Unknown
     ) -> dict[Cell, Counts]:
-        """The same of each cell: the number is made of the records of its periods alone (private integers)."""
+        """Everybody's number as the one item that they hold, made of the records of each cell (private integers)."""
         held, odd = self.reads(space)
         if self.kind == "count":
             sizes = engine.count_cells(source, columns, held, breakdown, unknown=odd or unknown)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import structs
 
 from barrow.display import renderer
-from barrow.engines import Counts, Engine, ItemSums
+from barrow.engines import Engine
 from barrow.errors import BarrowError, LedgerError, ParameterError
 from barrow.ledger import Ledger, SpaceRef
 from barrow.ledger.errors import NoAuthorityError
@@ -310,40 +310,26 @@ def _prepared(
 
 
 def _statistics(job: _Job) -> dict[str | None, Statistics]:
-    """What noise will be added to, for each group (private)."""
-    parts = job.parts
-    if parts is None or parts.about.whole or job.reader is None or job.engine is None:
-        return {None: job.plan.statistics(_counted(job))}
+    """What noise will be added to, for each group (private): an engine's integers, which hold no ids."""
+    parts, data, engine, reader = job.parts, job.data, job.engine, job.reader
+    if parts is None or data is None or engine is None or reader is None:
+        raise _no_records()
     space, held = parts.plan.terms.space, held_by_each(parts.plan)
+    if held.samples is not None and parts.about.whole:  # drawn within the engine
+        return {None: job.plan.statistics(data.sample(engine, space, job.plan.terms.users, held.samples))}
     if held.samples is not None:
-        return parts.statistics_of_items(job.reader.people(job.engine, space))
-    if held.items is not None:
-        return parts.statistics_of_items(job.reader.cells(job.engine, space))
+        return parts.statistics_of_items(reader.people(engine, space))
+    if held.items is not None:  # missing people hold m default items and not one, so the plan adds them
+        return parts.statistics_of_items(reader.cells(engine, space))
     if job.plan.question.traits.whole_people:
-        return parts.statistics_of_people(job.reader.people(job.engine, space))
-    if job.engine.sums_alone:
-        return parts.statistics(job.reader.sums(job.engine, space))
-    return parts.statistics(job.reader.cells(job.engine, space))
+        return parts.statistics_of_people(reader.people(engine, space))
+    if engine.sums_alone or parts.about.whole:
+        return parts.statistics(reader.sums(engine, space))
+    return parts.statistics(reader.cells(engine, space))
 
 
 def _no_records() -> ParameterError:
     return ParameterError("The study names no records.", allowed="[data], or data=…", fix="data=bw.read(…)")
-
-
-def _counted(job: _Job) -> Counts | ItemSums:
-    """An engine's integers: sums over people, or counts by size, of all items or of those drawn from each person."""
-    users, plan, space = job.plan.terms.users, job.plan, job.plan.terms.space
-    if job.data is None or job.engine is None:
-        raise _no_records()
-    held = held_by_each(plan)
-    if held.samples is not None:
-        counts: Counts = job.data.sample(job.engine, space, users, held.samples)
-        return counts
-    if plan.question.traits.whole_people:
-        return job.data.people(job.engine, space, users)
-    if held.items is not None:  # missing people hold m default items and not one, so the plan adds them
-        return job.data.count(job.engine, space, None)
-    return job.data.sums(job.engine, space, users)
 
 
 def _draw(
