@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import barrow as bw
 from barrow.cli.main import cli
 from barrow.collect import make_card, read_card
-from barrow.collect.analyser import analyse, analyse_reports, open_batch
+from barrow.collect.analyser import analyse, of_batch, of_reports, open_batch
 from barrow.collect.batches import read_batch
 from barrow.collect.keys import unb64
 from barrow.collect.sealing import seal
@@ -52,7 +52,8 @@ def ledger(card, tmp_path):
 
 
 def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
-    release = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
+    reports = of_batch(card, world.folder / "batch", key("analyser"))
+    release = analyse(card, reports, ledger=ledger, out=tmp_path / "out")
     statement = release.statement
     assert (statement.model, statement.people, statement.ledger.entry) == ("shuffle", PEOPLE, 2)
     text = " ".join(release.text.split())
@@ -66,7 +67,7 @@ def test_a_release_with_a_statement_and_an_entry(card, world, ledger, tmp_path):
     # N = m * floor(n * honest), the person concerned included.
     assert statement.event["reports"] == 2 * 4
     # The same batch again is the same release, for free.
-    again = analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
+    again = analyse(card, of_batch(card, world.folder / "batch", key("analyser")), ledger=ledger, out=tmp_path / "out")
     assert again.values.tolist() == release.values.tolist()
     assert len(ledger.records()) == len(bw.Ledger.open(tmp_path / "moods.ledger").records())
 
@@ -104,10 +105,10 @@ def some_batch(card, place, count, spoil=0):
 
 
 def test_a_batch_is_accepted_once(card, world, ledger, tmp_path):
-    analyse(card, world.folder / "batch", key("analyser"), ledger=ledger, out=tmp_path / "out")
+    analyse(card, of_batch(card, world.folder / "batch", key("analyser")), ledger=ledger, out=tmp_path / "out")
     other = some_batch(card, tmp_path / "other", 2 * PEOPLE)
     with pytest.raises(LedgerError, match="accepted before"):
-        analyse(card, other, key("analyser"), ledger=ledger, out=tmp_path / "second")
+        analyse(card, of_batch(card, other, key("analyser")), ledger=ledger, out=tmp_path / "second")
 
 
 def test_what_does_not_belong_is_counted_and_left_out(card, tmp_path):
@@ -127,7 +128,7 @@ def test_fewer_people_are_a_weaker_promise(ledger, tmp_path):
     state = bw.Ledger.create(tmp_path / "apart" / "other.ledger", card.survey.study)
     batch = some_batch(card, tmp_path / "batch", 2 * 100)
     with pytest.raises(ParameterError, match="100 people"):
-        analyse(card, batch, key("analyser"), ledger=state, out=tmp_path / "out")
+        analyse(card, of_batch(card, batch, key("analyser")), ledger=state, out=tmp_path / "out")
     plan = card.survey.plan
     fewer = for_people(plan, 100)
     assert fewer.event.reports == 2 * 90
@@ -160,9 +161,8 @@ def test_honest_is_priced():
 def test_attested_people_are_an_assumption(tmp_path):
     card = shuffle_card(tokens=False, users=PEOPLE)
     ledger = bw.Ledger.create(tmp_path / "moods.ledger", card.survey.study)
-    release = analyse(
-        card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"), ledger=ledger, out=tmp_path / "o"
-    )
+    reports = of_batch(card, some_batch(card, tmp_path / "b", 2 * PEOPLE), key("analyser"))
+    release = analyse(card, reports, ledger=ledger, out=tmp_path / "o")
     assert "nobody else checked that these are different people" in " ".join(release.text.split())
     assert release.statement.parameters["data"]["counted"] == "attested"
 
@@ -254,18 +254,18 @@ def test_local_releases(tmp_path, space, asked, items, tables):
     built = [bw.Client(card, memory=tmp_path / f"{i}.json", limit=99).report(held).to_text() for i in range(5)]
     texts = [admitted(card, text) for text in built]
     ledger = Ledger.create(tmp_path / "d.ledger", study)
-    release = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=ledger, out=tmp_path / "out")
+    release = analyse(card, of_reports(card, [*texts, texts[0], "nonsense"]), ledger=ledger, out=tmp_path / "out")
     assert release.statement.people == 5
     assert release.statement.parameters["data"]["refused"] == {"repeated": 1, "not let in": 1}
     # What stands out from the noise is a table of its own, where anything does in this draw.
     assert {file.stem for file in (tmp_path / "out").glob("*.csv")} - {"regions"} == tables
     assert ledger.records()[-1].kind == "commit"
-    again = analyse_reports(card, [*texts, texts[0], "nonsense"], ledger=ledger, out=tmp_path / "out")
+    again = analyse(card, of_reports(card, [*texts, texts[0], "nonsense"]), ledger=ledger, out=tmp_path / "out")
     assert again.statement == release.statement
     with pytest.raises(LedgerError, match="accepted before"):
-        analyse_reports(card, texts[:4], ledger=ledger, out=tmp_path / "more")
+        analyse(card, of_reports(card, texts[:4]), ledger=ledger, out=tmp_path / "more")
     with pytest.raises(ParameterError, match="shuffle"):
-        analyse_reports(shuffle_card(), texts, ledger=ledger)
+        analyse(shuffle_card(), of_reports(shuffle_card(), texts), ledger=ledger)
 
 
 @pytest.mark.parametrize("tokens", [True, False], ids=["tokens", "attested"])
@@ -276,7 +276,7 @@ def test_a_local_statement_says_who_let_people_in(tmp_path, tokens):
     good = [admitted(card, client.report(["calm", "sad"]).to_text()) for client in clients]
     strange = [Report(card.survey.digest, f"{i:032x}", (0, 1)).to_text() for i in range(26_445)]
     ledger = Ledger.create(tmp_path / "moods.ledger", card.survey.study)
-    release = analyse_reports(card, [*strange, *good], ledger=ledger, out=tmp_path / "out")
+    release = analyse(card, of_reports(card, [*strange, *good]), ledger=ledger, out=tmp_path / "out")
     assert release.statement.people == 4
     data = release.statement.parameters["data"]
     assert data["refused"] == {"not let in": 26_445, "too many": 2}

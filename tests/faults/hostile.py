@@ -10,7 +10,7 @@ from pathlib import Path
 import barrow as bw
 from barrow.collect import tokens
 from barrow.collect.admission import line_of
-from barrow.collect.analyser import analyse, collect_reports
+from barrow.collect.analyser import analyse, collect_reports, of_batch
 from barrow.collect.batches import SIGNATURE, SealedBatch, read_batch
 from barrow.collect.card import Card, read_card
 from barrow.collect.card_form import signed_bytes
@@ -57,7 +57,9 @@ class Scene:
     def released(self, batch: SealedBatch, card: Card | None = None, ledger=None) -> bool:
         """Whether the analyser releases what a batch says, as about so many people."""
         used = card or self.card
-        release = analyse(used, batch, key("analyser"), ledger=ledger or self.ledger(used), out=self.place())
+        release = analyse(
+            used, of_batch(used, batch, key("analyser")), ledger=ledger or self.ledger(used), out=self.place()
+        )
         return bool(release.statement.people >= PEOPLE)
 
 

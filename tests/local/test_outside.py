@@ -9,7 +9,7 @@ from tests.collect.world import admitted, batch_of, item, key
 
 from barrow.collect import Client as CardClient
 from barrow.collect import make_card, read_card
-from barrow.collect.analyser import analyse, analyse_reports
+from barrow.collect.analyser import analyse, of_batch, of_reports
 from barrow.collect.words import card_text
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
@@ -135,11 +135,11 @@ def test_statement_and_ledger_of_what_was_collected_say_the_same_price(tmp_path,
     if model == "local":
         people = [LocalClient(card.survey, memory=tmp_path / f"{i}.json") for i in range(4)]
         lines = [admitted(card, person.report([130], unknown="default").to_text()) for person in people]
-        release = analyse_reports(card, lines, ledger=ledger, out=tmp_path / "out")
+        release = analyse(card, of_reports(card, lines), ledger=ledger, out=tmp_path / "out")
     else:
         messages = [item(card, i) for i in range(8)]
         batch = batch_of(card, tmp_path / "batch", messages)
-        release = analyse(card, batch, key("analyser"), ledger=ledger, out=tmp_path / "out")
+        release = analyse(card, of_batch(card, batch, key("analyser")), ledger=ledger, out=tmp_path / "out")
     assert release.statement.records is RecordMap.JUMPS
     assert RecordMap.JUMPS.words in " ".join(statement_text(release.statement).split())
     (charge,) = charges(card.survey.plan)

@@ -18,7 +18,8 @@ from barrow.cli.propose import quorum_words, write_proposal
 from barrow.cli.study_options import make_study
 from barrow.cli.terminal import Printer, echo, output_options
 from barrow.collect import Client
-from barrow.collect.analyser import collect_reports, of_batch, of_reports, of_shares, release_of
+from barrow.collect.analyser import analyse as release_of
+from barrow.collect.analyser import collect_reports, of_batch, of_reports, of_shares
 from barrow.collect.card import make_card, planned_card, read_card
 from barrow.collect.collector import Collector
 from barrow.collect.issuer import Invitations, Issuer

@@ -165,26 +165,13 @@ def _counted(card: Card) -> str:
     )
 
 
-def analyse(
-    card: Card,
-    batch: SealedBatch | str | os.PathLike[str],
-    key: X25519PrivateKey,
-    *,
-    ledger: Ledger | str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-    accept_weaker: bool = False,
-) -> Release:
-    """Release what a mixed batch says, with a statement and an entry in the ledger; a batch is accepted once.
-
-    With ``accept_weaker`` a batch of fewer people than was promised is opened, and the statement says what holds.
-    """
-    return release_of(card, of_batch(card, batch, key, accept_weaker=accept_weaker), ledger=ledger, out=out)
-
-
 def of_batch(
     card: Card, batch: SealedBatch | str | os.PathLike[str], key: X25519PrivateKey, *, accept_weaker: bool = False
 ) -> CollectedReports:
-    """What a mixed batch says, before it is released."""
+    """What a mixed batch says, before it is released.
+
+    With ``accept_weaker`` a batch of fewer people than was promised is opened, and the statement says what holds.
+    """
     mixed = batch if isinstance(batch, SealedBatch) else read_batch(batch)
     plan = card.survey.plan
     if not card.shuffled:
@@ -232,22 +219,11 @@ def collect_reports(card: Card, lines: Iterable[str]) -> Server:
     return server
 
 
-def analyse_reports(
-    card: Card,
-    reports: Iterable[str],
-    *,
-    ledger: Ledger | str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-) -> Release:
-    """Release what the reports of a local card say, with a statement and an entry in the ledger; once for each card.
+def of_reports(card: Card, reports: Iterable[str]) -> CollectedReports:
+    """What the reports of a local card say, before it is released.
 
     Each is a line as the collector takes it: a report, a tab, and what lets it in.
     """
-    return release_of(card, of_reports(card, reports), ledger=ledger, out=out)
-
-
-def of_reports(card: Card, reports: Iterable[str]) -> CollectedReports:
-    """What the reports of a local card say, before it is released."""
     if card.shuffled or card.summed:
         fix = "analyse a mixed batch" if card.shuffled else "barrow collect analyse --shares FILE --shares FILE"
         raise ParameterError(f"The card is of the {card.model} model.", allowed="a local card", fix=fix)
@@ -262,17 +238,6 @@ def of_reports(card: Card, reports: Iterable[str]) -> CollectedReports:
     counts = server.counts
     text = () if counts is not None else (result.tables, result.lines[:_LINES], result.own)
     return CollectedReports(plan, Sample(np.zeros(0) if counts is None else counts), named, conditions, *text)
-
-
-def analyse_sums(
-    card: Card,
-    shares: Sequence[str | os.PathLike[str]],
-    *,
-    ledger: Ledger | str | os.PathLike[str],
-    out: str | os.PathLike[str] | None = None,
-) -> Release:
-    """Release what the aggregators' shares of a sum say together, with a statement and a ledger entry; once a card."""
-    return release_of(card, of_shares(card, shares), ledger=ledger, out=out)
 
 
 def of_shares(card: Card, shares: Sequence[str | os.PathLike[str]]) -> CollectedReports:
@@ -295,14 +260,14 @@ def of_shares(card: Card, shares: Sequence[str | os.PathLike[str]]) -> Collected
     return CollectedReports(plan, sample, named, conditions)
 
 
-def release_of(
+def analyse(
     card: Card,
     reports: CollectedReports,
     *,
     ledger: Ledger | str | os.PathLike[str],
     out: str | os.PathLike[str] | None = None,
 ) -> Release:
-    """A release under the card's own key, of which there is one."""
+    """Release what was collected, with a statement and an entry in the ledger, under the card's own key: once."""
     state = ledger if isinstance(ledger, Ledger) else Ledger.open(ledger)
     name = f"{reports.plan.question.label}-{card.digest[7:23]}"
     try:

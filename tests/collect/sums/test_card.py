@@ -7,7 +7,7 @@ import pytest
 
 from barrow.collect import Client
 from barrow.collect.aggregator import Aggregator
-from barrow.collect.analyser import analyse_reports, analyse_sums
+from barrow.collect.analyser import analyse, of_reports, of_shares
 from barrow.collect.card import Card, make_card, read_card
 from barrow.collect.card_form import signed_bytes
 from barrow.collect.client_budget import ClientBudget
@@ -218,7 +218,7 @@ def test_other_cards_have_no_aggregators_and_other_commands_refuse_these(tmp_pat
     with pytest.raises(ParameterError, match="aggregated model, which has no collector"):
         Collector(card, None)
     with pytest.raises(ParameterError, match="of the aggregated model"):
-        analyse_reports(card, [], ledger=tmp_path / "x")
+        analyse(card, of_reports(card, []), ledger=tmp_path / "x")
     old = summed_card(days=1, now=time.time() - 10**6)
     with pytest.raises(ParameterError, match="expired"):
         Client(old, memory=tmp_path / "me.json", limit=50, trust=old.aggregators).send(["0/1"])
@@ -250,12 +250,12 @@ def test_from_people_to_a_release(tmp_path, asked, places):
             exchange(party, tmp_path / "meet", close=close)
     sums = sorted((tmp_path / "meet").glob("*-sum.json"))
     ledger = Ledger.create(tmp_path / "places.ledger", card.survey.study)
-    release = analyse_sums(card, sums, ledger=ledger, out=tmp_path / "out")
+    release = analyse(card, of_shares(card, sums), ledger=ledger, out=tmp_path / "out")
     assert release.statement.people == 4
     shares = release.values[card.survey.study.space.encode(places)]
     assert shares.tolist() == pytest.approx([0.5, 0.25, 0.25], abs=0.1)
     assert any("kept to the rules" in text for text in release.statement.conditions)
-    again = analyse_sums(card, sums, ledger=ledger, out=tmp_path / "out")
+    again = analyse(card, of_shares(card, sums), ledger=ledger, out=tmp_path / "out")
     assert again.values.tolist() == release.values.tolist()
 
 
