@@ -164,10 +164,5 @@ def test_ninety_thousand_cells_and_long_tables():
 
 
 def test_mistakes_are_named():
-    for call in (
-        lambda: ReportTable(["a"], [["1", "2"]]),
-        lambda: ReportPage("x", warnings="one"),
-        lambda: Section("x", "text"),
-    ):
-        with pytest.raises(ParameterError):
-            call()
+    with pytest.raises(ParameterError):
+        ReportTable(["a"], [["1", "2"]])

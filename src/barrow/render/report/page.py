@@ -19,7 +19,6 @@ from barrow.numerics import exact
 from barrow.render.figures import Figure, document, hundred, script, stylesheet
 from barrow.render.figures.svg import escape, lawful
 
-Pairs = tuple[tuple[str, str], ...]
 MOST_ROWS = 1000
 MOST_CSV = 400_000
 """Letters of a table that are put into the page for saving; a longer file lies beside the report."""
@@ -35,16 +34,6 @@ _FIXED, _TO = "\u00a0", "\u00a0to\u00a0"
 _BOLD = re.compile(r"\*\*(.+?)\*\*")
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|×|km|m|h|years?|hours?|days?|degrees|people)(?!\w))|(?<=[ε±α≤=]) (?=[=\d])")
 """Blanks within which no line ends: before a unit, about a sign."""
-
-
-def _texts(values: Sequence[object]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise ParameterError("A list of texts is one text.", allowed="a list of texts", fix='["one", "two"]')
-    return tuple(map(str, values))
-
-
-def _pairs(values: Sequence[tuple[object, object]]) -> Pairs:
-    return tuple([(str(first), str(second)) for first, second in values])
 
 
 @dataclass(frozen=True)
@@ -75,7 +64,7 @@ class ReportTable:
         name: What that file is called.
 
     >>> ReportTable(["place", "share"], [["Paris", "3 %"]], numeric=[1]).rows
-    (('Paris', '3 %'),)
+    [['Paris', '3 %']]
     """
 
     columns: Sequence[str]
@@ -87,10 +76,7 @@ class ReportTable:
     name: str = "values.csv"
 
     def __post_init__(self) -> None:
-        """Texts, as many in each row as there are columns."""
-        object.__setattr__(self, "columns", _texts(self.columns))
-        object.__setattr__(self, "rows", tuple(_texts(row) for row in self.rows))
-        object.__setattr__(self, "numeric", tuple(int(k) for k in self.numeric))
+        """As many texts in each row as there are columns."""
         if any(len(row) != len(self.columns) for row in self.rows):
             raise ParameterError(
                 f"A row has another length than {len(self.columns)}.",
@@ -147,12 +133,6 @@ class Section:
     regions: ReportTable | None = None
     sentence: str = ""
 
-    def __post_init__(self) -> None:
-        """Texts as tuples."""
-        object.__setattr__(self, "text", _texts(self.text))
-        object.__setattr__(self, "certainty", _texts(self.certainty))
-        object.__setattr__(self, "pictures", tuple(self.pictures))
-
 
 @dataclass(frozen=True)
 class ReportPage:
@@ -198,15 +178,6 @@ class ReportPage:
     parameters: Sequence[tuple[str, str]] = ()
     commands: Sequence[str] = ()
     commands_title: str = "How to verify this"
-
-    def __post_init__(self) -> None:
-        """Sequences as tuples of texts."""
-        for name in ("accuracy_text", "budget_text", "warnings", "technical", "commands"):
-            object.__setattr__(self, name, _texts(getattr(self, name)))
-        for name in ("glance", "parameters"):
-            object.__setattr__(self, name, _pairs(getattr(self, name)))
-        for name in ("answers", "learnt", "accuracy"):
-            object.__setattr__(self, name, tuple(getattr(self, name)))
 
 
 def report_html(report: ReportPage) -> str:
