@@ -198,9 +198,9 @@ def test_the_order_is_read_reserve_draw_stage_commit_publish(tmp_path, monkeypat
     study = make_study(tmp_path)
     make_ledger(study)
     for owner, name in (
-        (DuckDBEngine, "validate"), (Ledger, "check"), (Stage, "open"), (DuckDBEngine, "sum_cells"), (Ledger, "reserve"),
-        (Reservation, "take"), (AdditiveNoise, "draw"), (Stage, "write"), (Ledger, "stage"), (Ledger, "commit"),
-        (Stage, "publish"),
+        (DuckDBEngine, "validate"), (Ledger, "check"), (Stage, "open"), (DuckDBEngine, "sum_cells"),
+        (Ledger, "reserve"), (Reservation, "take"), (AdditiveNoise, "draw"), (Stage, "write"), (Ledger, "stage"),
+        (Ledger, "commit"), (Stage, "publish"),
     ):  # fmt: skip
         spy(owner, name)
     study.release(out=tmp_path / "out")

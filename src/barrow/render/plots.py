@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import partial, singledispatch
 from html import escape
@@ -16,20 +16,21 @@ from barrow.ledger.table import Overview
 from barrow.numerics import float_down, float_up
 from barrow.numerics.exact import at_most
 from barrow.planning.comparison import Comparison
-from barrow.promises import Policy, Satisfied, describe_change, odds_upper, percent_up
+from barrow.promises import Policy, Satisfied, odds_upper, percent_up
 from barrow.questions import Answer, Collected
 from barrow.questions.plan_text import plan_lines
-from barrow.questions.prices import charge, charges
+from barrow.questions.prices import charge
 from barrow.questions.statement import Statement
 from barrow.render.axes import draw_on
 from barrow.render.figures import Figure, Step, bars, timeline
 from barrow.render.figures import bundle as figure_bundle
 from barrow.render.item_figures import item_figure
-from barrow.render.promises import Change, belief_figure
+from barrow.render.promises import CERTAIN, belief_on
 from barrow.render.released import values_figure
 from barrow.spaces import Space
 from barrow.study import Release, Study
 from barrow.study.prose import statement_lines, statement_text
+from barrow.study.statement import protected
 
 
 @overload
@@ -91,48 +92,38 @@ def _(thing: Collected, *, width: int = 720, outline: Any = None) -> Figure:
 
 @_figure.register
 def _(thing: Policy, *, width: int = 720) -> Figure | None:
-    space, paid = thing.space, (row.epsilon_got for row in thing.satisfied)
-    draw = belief_figure(
-        _changes(thing.satisfied, paid, space),
+    paid = (Fraction(row.epsilon_got) for row in thing.satisfied)
+    return belief_on(
+        thing.space,
+        protected(thing.satisfied, paid, thing.space, thing.delta),
         cost=lambda share, reach: thing.alpha_exact * share * reach,
         worst=thing.worst_epsilon,
-        unit=space.unit,
-        diameter=space.diameter,
         delta=float_up(thing.delta),
-        snapping=space.snapping_upper * space.diameter,
         records=thing.records,
+        width=width,
     )
-    return None if draw is None else draw(width)
 
 
 @_figure.register
 def _(thing: Answer, *, width: int = 720) -> Figure | None:
-    space = thing.terms.space
-    draw = belief_figure(
-        _changes(thing.terms.satisfied, map(float_up, charges(thing)), space),
-        cost=None if thing.alpha is None else partial(charge, thing),
-        worst=thing.worst_epsilon,
-        unit=space.unit,
-        diameter=space.diameter,
-        delta=float(thing.guarantee.definition.delta_at(1)),
-        snapping=space.snapping_upper * space.diameter,
-        records=thing.terms.records,
+    return answer_belief(thing, thing.terms.satisfied, thing.terms.space, width)
+
+
+def answer_belief(
+    answer: Answer, satisfied: Sequence[Satisfied], space: Space, width: int, certain: float = CERTAIN
+) -> Figure | None:
+    """What anyone can learn from an answer, beside promises on a space; None if a guess can become certain."""
+    charged = [charge(answer, row.share, row.reach) for row in satisfied]
+    return belief_on(
+        space,
+        protected(satisfied, charged, space, answer.guarantee.delta),
+        cost=None if answer.alpha is None else partial(charge, answer),
+        worst=answer.worst_epsilon,
+        delta=float(answer.guarantee.definition.delta_at(1)),
+        records=answer.terms.records,
+        width=width,
+        certain=certain,
     )
-    return None if draw is None else draw(width)
-
-
-def _changes(promised: Iterable[Satisfied], paid: Iterable[float], space: Space) -> list[Change]:
-    """Promises in numbers, each with the epsilon that it gets."""
-    return [
-        Change(
-            describe_change(row.promise, space),
-            float(row.promise.share),
-            float(row.distance) * space.diameter,
-            float(row.promise.epsilon),
-            epsilon,
-        )
-        for row, epsilon in zip(promised, paid, strict=True)
-    ]
 
 
 @_figure.register

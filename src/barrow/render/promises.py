@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from barrow.numerics import float_up
 from barrow.promises import RecordMap, odds_upper
+from barrow.questions.statement import PromiseFacts
 from barrow.render.figures import BeliefBound, Curve, Figure, belief
+from barrow.spaces import Space
 
 _DRAWN = (
     (Fraction(1), "everything"),
@@ -18,30 +19,11 @@ _DRAWN = (
     (Fraction(1, 10), "1 in 10"),
     (Fraction(1, 50), "1 in 50"),
 )
-_CERTAIN = 0.99995
-
-
-@dataclass(frozen=True)
-class Change:
-    """A promise in numbers.
-
-    Attributes:
-        words: What had been different.
-        share: Of one person's data.
-        distance: How far elsewhere, in the space's unit.
-        promised: The epsilon that was promised.
-        reached: The epsilon that it gets, rounded up.
-    """
-
-    words: str
-    share: float
-    distance: float
-    promised: float
-    reached: float
+CERTAIN = 0.99995
 
 
 def belief_figure(
-    changes: Sequence[Change],
+    rows: Sequence[PromiseFacts],
     *,
     cost: Callable[[Fraction, Fraction], Fraction] | None,
     worst: float,
@@ -50,13 +32,14 @@ def belief_figure(
     delta: float = 0.0,
     snapping: float = 0.0,
     records: RecordMap = RecordMap.CONTRACTION,
+    certain: float = CERTAIN,
 ) -> Callable[[int], Figure] | None:
     """What a 50 % guess can become against how far elsewhere records had been; None if it can become certain.
 
     The curves are computed once; the result draws them at a width in pixels.
 
     Args:
-        changes: The promises.
+        rows: What the promises get.
         cost: From the share of the items that move and how far, as a share of the diameter, to epsilon; None for
             user-level DP, which is the same for every change.
         worst: The epsilon, rounded up, if everything were different.
@@ -65,17 +48,18 @@ def belief_figure(
         delta: Of the release.
         snapping: How far snapping moves a record at most, in units.
         records: How records become items.
+        certain: A guess is, above this.
     """
     top = odds_upper(worst, delta)
-    if top > _CERTAIN:
+    if top > certain:
         return None
-    reach = min(diameter, max([1.35 * change.distance for change in changes], default=0.15 * diameter) or diameter)
+    reach = min(diameter, max([1.35 * row.distance for row in rows], default=0.15 * diameter) or diameter)
     far = np.linspace(0.0, reach, 17)
     if cost is None or records is RecordMap.FILTER:
         curves = [Curve("any change", far, np.full(len(far), top))]
     else:
         whole, rho = Fraction(diameter), Fraction(snapping) / Fraction(diameter)
-        least = min([change.share for change in changes], default=0.02) / 2.0
+        least = min([row.share for row in rows], default=0.02) / 2.0
 
         def odds(share: Fraction, x: float) -> float:
             epsilon = cost(*records.reach_upper(share, Fraction(x) / whole, rho))
@@ -83,7 +67,31 @@ def belief_figure(
 
         curves = [Curve(name, far, [odds(share, x) for x in far.tolist()]) for share, name in _DRAWN if share >= least]
     bounds = [
-        BeliefBound(c.words, c.distance, odds_upper(c.promised, delta), min(odds_upper(c.reached, delta), top))
-        for c in changes
+        BeliefBound(
+            row.changed,
+            row.distance,
+            odds_upper(row.epsilon_promised, delta),
+            min(odds_upper(row.epsilon, delta), top),
+        )
+        for row in rows
     ]
     return lambda width: belief(curves, bounds, worst=top, unit=unit or "of the largest distance", width=width)
+
+
+def belief_on(
+    space: Space,
+    rows: Sequence[PromiseFacts],
+    *,
+    cost: Callable[[Fraction, Fraction], Fraction] | None,
+    worst: float,
+    delta: float,
+    records: RecordMap,
+    width: int,
+    certain: float = CERTAIN,
+) -> Figure | None:
+    """The figure of what is about a space."""
+    draw = belief_figure(
+        rows, cost=cost, worst=worst, unit=space.unit, diameter=space.diameter, delta=delta,
+        snapping=space.snapping_upper * space.diameter, records=records, certain=certain,
+    )  # fmt: skip
+    return None if draw is None else draw(width)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
 import msgspec
@@ -17,7 +18,7 @@ from barrow.ledger.keys import fingerprint_of
 from barrow.numerics import digest_of, float_up
 from barrow.numerics.exact import near
 from barrow.planning.notes import Severity, texts
-from barrow.promises import Guarantee, Window, describe_change, odds_upper
+from barrow.promises import Guarantee, Satisfied, Window, describe_change, odds_upper
 from barrow.questions import Answer
 from barrow.questions.plan_text import notes_of
 from barrow.questions.prices import charges, missing_people, price_words
@@ -103,7 +104,7 @@ def make_statement(
         unit=space.unit,
         diameter=space.diameter,
         snapping=space.snapping_upper * space.diameter,
-        protected=protected(plan),
+        protected=protected(plan.terms.satisfied, charges(plan), space, guarantee.delta),
         worst_case=worst_case(guarantee),
         conditions=list(conditions),
         not_hidden=_not_hidden(plan),
@@ -178,19 +179,21 @@ def approved_by(ledger: Ledger, seq: int) -> list[ReleaseApproval]:
     ]  # fmt: skip
 
 
-def protected(plan: Answer) -> list[PromiseFacts]:
-    """What each promise gets from this release: the epsilon that it costs there, and what it means."""
+def protected(
+    satisfied: Iterable[Satisfied], charged: Iterable[Fraction], space: Space, delta: Fraction
+) -> list[PromiseFacts]:
+    """What each promise gets, on a space: the epsilon that it is charged, and what it means."""
     rows = []
-    for promise, row, charge in zip(plan.terms.promises, plan.terms.satisfied, charges(plan), strict=True):
+    for row, charge in zip(satisfied, charged, strict=True):
         epsilon = float_up(charge)
         rows.append(
             PromiseFacts(
-                changed=describe_change(promise, plan.terms.space),
-                share=float(promise.share),
-                distance=float(row.distance) * plan.terms.space.diameter,
-                epsilon_promised=float(promise.epsilon),
+                changed=describe_change(row.promise, space),
+                share=float(row.promise.share),
+                distance=float(row.distance) * space.diameter,
+                epsilon_promised=float(row.promise.epsilon),
                 epsilon=epsilon,
-                odds=odds_upper(epsilon, float_up(plan.guarantee.delta)),
+                odds=odds_upper(epsilon, float_up(delta)),
             )
         )
     return rows

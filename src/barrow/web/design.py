@@ -10,14 +10,12 @@ from fractions import Fraction
 from functools import cached_property, singledispatch
 from typing import Any, cast
 
-import numpy as np
-
-from barrow.numerics import Exact, float_up
+from barrow.numerics import Exact
 from barrow.numerics.exact import PERCENT, at_most
 from barrow.planning.candidates import BaselineComparison
 from barrow.planning.notes import Severity, texts
 from barrow.planning.terms import Terms
-from barrow.promises import Model, describe_change, odds_upper
+from barrow.promises import Model
 from barrow.questions import Answer, Question
 from barrow.questions.cache import Cache, query_ready
 from barrow.questions.comparing import comparison_of
@@ -28,6 +26,7 @@ from barrow.questions.linear import Linear, ratio_of
 from barrow.questions.plan_text import notes_of, plan_lines
 from barrow.questions.prices import charge
 from barrow.render import figures as fig
+from barrow.render.plots import answer_belief
 from barrow.render.report.accuracy import NARROW, accuracy_of
 from barrow.spaces import Space, grids, parse_distance
 from barrow.study import Study
@@ -129,7 +128,6 @@ def _at_alpha(terms: Terms, space: Space, alpha: Fraction) -> Terms:
 _PLANS: Cache[Answer] = Cache(32)
 _WITHIN = 5.0
 """In a preview, snapping moves records by at most this part of the distance over which a question smooths."""
-_SHARES = (("everything", Fraction(1)), ("half of it", Fraction(1, 2)), ("1 in 10", Fraction(1, 10)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,36 +237,10 @@ class Design:
         promised = [promise.epsilon for promise in self.request.study.promises]
         return at_most(max(c / e for c, e in zip(self.charges, promised, strict=True)), PERCENT)
 
-    def belief(self) -> fig.Figure:
+    def belief(self) -> fig.Figure | None:
         """What anyone can learn about one person from this release."""
-        plan, policy, space = self.plan, self.request.study.policy, self.request.study.space
-        rho, worst, delta = Fraction(space.snapping_upper), plan.worst_epsilon, float_up(plan.guarantee.delta)
-        far = [float(satisfied.distance) for satisfied in policy.satisfied]
-        reach = min(1.0, 1.35 * max([*far, 0.02]))
-        x = np.linspace(0.0, reach, 33)
-
-        def odds(share: Fraction, q: float) -> float:
-            moved = policy.records.reach_upper(share, Fraction(q), rho)
-            return odds_upper(min(float_up(charge(plan, *moved)), worst), delta)
-
-        shares = list(_SHARES)
-        least = min(satisfied.promise.share for satisfied in policy.satisfied)
-        if least < Fraction(1, 10):
-            shares.append((f"1 in {math.ceil(1 / least):,}", least))
-        unit = space.unit or "of the largest distance"
-        scale = space.diameter if space.unit else 1.0
-        curves = [fig.Curve(name, x * scale, [odds(share, q) for q in x.tolist()]) for name, share in shares]
-        subset = [
-            fig.BeliefBound(
-                describe_change(row.promise, space),
-                float(row.distance) * scale,
-                promised=odds_upper(float_up(row.promise.epsilon), delta),
-                reached=odds_upper(float_up(charge), delta),
-            )
-            for row, charge in zip(policy.satisfied, self.charges, strict=True)
-        ]
-        height = 330 if self.width > 500 else 300
-        return fig.belief(curves, subset, worst=odds_upper(worst, delta), unit=unit, width=self.width, height=height)
+        study = self.request.study
+        return answer_belief(self.plan, study.policy.satisfied, study.space, self.width, 1.0)
 
     def accuracy(self) -> fig.Figure | None:
         """The error against alpha, with other numbers of people and user-level DP beside it; as the report draws it."""

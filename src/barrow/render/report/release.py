@@ -38,7 +38,7 @@ from barrow.render.figures import Figure, at_most, bars, between, near
 from barrow.render.figures.readings import Readings
 from barrow.render.item_figures import item_names
 from barrow.render.layers import layers_of
-from barrow.render.promises import Change, belief_figure
+from barrow.render.promises import belief_figure
 from barrow.render.released import values_figure
 from barrow.render.report.accuracy import accuracy_of
 from barrow.render.report.headings import Released, error_sentence, glance, lead_of, own_intervals, title_of
@@ -321,12 +321,11 @@ def _names(released: Released, rows: Rows, order: Sequence[int]) -> list[str]:
 def _belief(statement: Statement, worst: float) -> Picture | None:
     """What a 50 % guess can become, from the statement's numbers, each rounded up."""
     rows = statement.protected
-    changes = [Change(row.changed, row.share, row.distance, row.epsilon_promised, row.epsilon) for row in rows]
     event = event_from_json(statement.event)
     delta = guarantee_from_json(statement.guarantee).definition.parameters["delta"]
 
     draw = belief_figure(
-        changes,
+        rows,
         cost=None if statement.alpha is None else lambda share, reach: epsilon_at(event, share, reach, delta),
         worst=worst,
         unit=statement.unit,
