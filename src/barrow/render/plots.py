@@ -131,6 +131,18 @@ def _(thing: Study, *, width: int = 720) -> Figure | None:
     return plot(thing.policy, width=width)
 
 
+def comparison_rows(comparison: Comparison) -> list[list[str]]:
+    """Every mechanism, how it works, its error and what a 50 % guess can become at worst."""
+    ranked = [(c.name, c.words, c) for c in comparison.candidates]
+    ranked += [(f"user-level: {r.best.name}", r.words, r.best) for r in comparison.baselines]
+    rows = []
+    for name, words, one in ranked:
+        size = at_most(one.error, comparison.unit) if math.isfinite(one.error) else "unknown"
+        worst = odds_upper(one.guarantee.epsilon_at(1), one.guarantee.definition.delta_at(1))
+        rows.append([name, words, size, percent_up(worst)])
+    return rows
+
+
 @_figure.register
 def comparison_figure(thing: Comparison, *, width: int = 720) -> Figure:
     """The error of every mechanism, the choice first."""
@@ -193,16 +205,7 @@ def _(thing: Answer) -> dict[str, str]:
 
 @bundle.register
 def _(thing: Comparison) -> dict[str, str]:
-    """The sentence, and every mechanism with its error and what a 50 % guess can become at worst."""
-    ranked = [*((c.name, c.words, c.error, c.guarantee) for c in thing.candidates)]
-    ranked += [(f"user-level: {r.best.name}", r.words, r.error, r.best.guarantee) for r in thing.baselines]
-    rows = []
-    for name, words, error, guarantee in ranked:
-        size = at_most(error, thing.unit) if math.isfinite(error) else "unknown"
-        rows.append(
-            (name, words, size, percent_up(odds_upper(guarantee.epsilon_at(1), guarantee.definition.delta_at(1))))
-        )
-    table = table_html(("mechanism", "how", "error", "worst case at most"), rows)
+    table = table_html(("mechanism", "how", "error", "worst case at most"), comparison_rows(thing))
     return figure_bundle(str(thing), plot(thing), paragraphs_html([thing.sentence]) + table)
 
 

@@ -11,11 +11,11 @@ from barrow.ledger import Overview
 from barrow.numerics import float_up
 from barrow.numerics.exact import at_most
 from barrow.planning.comparison import Comparison
-from barrow.promises import Guarantee, describe_change, odds_upper, percent_up
+from barrow.promises import describe_change, odds_upper
 from barrow.questions import Answer
 from barrow.questions.plan_text import plan_lines, warnings, worst_alarm
 from barrow.questions.prices import charges
-from barrow.render.plots import comparison_figure, plot
+from barrow.render.plots import comparison_figure, comparison_rows, plot
 from barrow.render.report.accuracy import NARROW, WIDE, accuracy_of
 from barrow.render.report.page import Learnt, Picture, ReportPage, ReportTable, Section
 from barrow.study.proposal import Proposal
@@ -106,20 +106,7 @@ def comparison_report(results: Sequence[tuple[str, Comparison]], *, dataset: str
     )
 
 
-def _at_worst(guarantee: Guarantee) -> float:
-    """What a 50 % guess can become if everything about a person had been different."""
-    return odds_upper(guarantee.epsilon_at(1), guarantee.definition.delta_at(1))
-
-
 def _compared(name: str, comparison: Comparison) -> Section:
-    def error(value: float) -> str:
-        return at_most(value, comparison.unit) if value == value else "unknown"
-
-    own = [[c.name, c.words, error(c.error), percent_up(_at_worst(c.guarantee))] for c in comparison.candidates]
-    rows = own + [
-        [f"user-level: {r.best.name}", r.words, error(r.error), percent_up(_at_worst(r.best.guarantee))]
-        for r in comparison.baselines
-    ]
     heads = ["mechanism", "how", "error", "worst case: a 50 % guess becomes at most"]
     lost = [f"{other} cannot answer: {why}." for other, why in comparison.cannot.items()]
     wide, narrow = (comparison_figure(comparison, width=width) for width in (WIDE, NARROW))
@@ -128,7 +115,7 @@ def _compared(name: str, comparison: Comparison) -> Section:
         name,
         [f"**{comparison.sentence}**", *lost],
         pictures,
-        ReportTable(heads, rows, numeric=[2], caption="All mechanisms"),
+        ReportTable(heads, comparison_rows(comparison), numeric=[2], caption="All mechanisms"),
     )
 
 
