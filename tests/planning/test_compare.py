@@ -18,7 +18,8 @@ from barrow.noise.source import SeededSource
 from barrow.planning.candidates import Candidate
 from barrow.planning.comparing import as_user_level, beside_user_level, crossover
 from barrow.planning.comparison import PROMISES, REQUEST, WORST, Comparison
-from barrow.planning.linear import linear_errors, shuffled_epsilon0, user_level_errors
+from barrow.planning.linear import errors_within, shuffled_epsilon0, user_level_errors
+from barrow.planning.terms import Terms
 from barrow.planning.user_level import user_level_histograms
 from barrow.promises import Emd, Guarantee, Policy, ShuffledReports, UserLevel
 from barrow.queries import function, mean
@@ -212,7 +213,7 @@ def _alone(query, epsilon, itself):
 
 def test_user_level_dp_is_put_beside_other_candidates():
     query = mean(Line(0, 100, unit="years", step=1))
-    own = tuple(linear_errors(query, 4, users=10))
+    own = tuple(errors_within(query, Terms(query.space, 10, given=Fraction(4))))
     alone = Comparison("mean", "half width", "", Fraction(4), Fraction(0), "largest distance", own, {})
     others = partial(_alone, query)
     result = beside_user_level(alone, query.space, others, lambda epsilon: None, epsilons=[1])

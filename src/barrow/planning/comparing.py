@@ -126,11 +126,12 @@ def beside_user_level(
         policy: The promises; user-level DP is set to their smallest epsilon.
         epsilons: More parameters of user-level DP.
 
-    >>> from barrow.planning.linear import linear_errors, user_level_errors
+    >>> from barrow.planning.linear import errors_within, user_level_errors
+    >>> from barrow.planning.terms import Terms
     >>> from barrow.queries import mean
     >>> from barrow.spaces import Line
     >>> query = mean(Line(0, 1, step="0.1"))
-    >>> own = tuple(linear_errors(query, Fraction(5), users=100))
+    >>> own = tuple(errors_within(query, Terms(query.space, 100, given=Fraction(5))))
     >>> alone = Comparison("the mean", "half width", "km", Fraction(5), Fraction(0), "largest distance", own, {})
     >>> others = lambda epsilon, itself: user_level_errors(query, epsilon, users=100)
     >>> beside_user_level(alone, query.space, others, lambda epsilon: None, epsilons=[1]).baselines[0].epsilon

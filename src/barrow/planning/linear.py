@@ -12,7 +12,6 @@ from barrow.accounting import price
 from barrow.errors import ParameterError
 from barrow.mechanisms import linear_candidates
 from barrow.mechanisms.additive import AdditiveNoise, CalibratedNoise
-from barrow.mechanisms.linear import MuFor
 from barrow.mechanisms.summed import SUMS_WORDS, summed_noise
 from barrow.mechanisms.user_level.ball import MOST_ENTRIES, BallNoise
 from barrow.mechanisms.user_level.noise import UserLevelNoise, user_level_candidates
@@ -27,36 +26,11 @@ from barrow.queries import Query
 _TWO_SIDED = 1.959963984540054
 
 
-def linear_errors(
-    query: Query,
-    alpha: Exact,
-    delta: Exact = 0,
-    *,
-    users: int,
-    model: str = Model.CENTRAL,
-    noise: str = "auto",
-    mu_for: MuFor | None = None,
-) -> list[Candidate]:
-    """Every additive noise that keeps (alpha, delta)-EMD-DP, with its 95 % half width, the most accurate first.
-
-    In the local model the half width is that of the mean of all reports, by the normal distribution. ``mu_for`` is as
-    in :func:`barrow.mechanisms.linear_noise`.
-
-    >>> from barrow.queries import mean
-    >>> from barrow.spaces import Line
-    >>> result = linear_errors(mean(Line(0, 100, unit="years", step=1)), 25, users=1000)
-    >>> result[0].name, round(result[0].error, 3)
-    ('laplace', 0.012)
-    """
-    n = None if model == Model.LOCAL else users
-    built = linear_candidates(query, alpha, delta, noise=noise, model=model, users=n, mu_for=mu_for)
-    return best_first([noise_candidate(each, users, "") for each in built])
-
-
 def errors_within(query: Query, terms: Terms, noise: str = "auto") -> list[Candidate]:
-    """Every additive noise that keeps ``terms``, best first, each at the largest alpha, or mu, that keeps them.
+    """Every additive noise that keeps ``terms``, with its 95 % half width, the most accurate first.
 
-    The ratio B/ell depends on the norm, and with it the alpha that keeps the promises.
+    Each is at the largest alpha, or mu, that keeps them: the ratio B/ell depends on the norm, and with it the alpha
+    that keeps the promises. In the local model the half width is that of the mean of all reports.
 
     >>> from barrow.promises import Promise
     >>> from barrow.queries import mean
@@ -69,6 +43,7 @@ def errors_within(query: Query, terms: Terms, noise: str = "auto") -> list[Candi
         return [_summed(query, terms, noise)]
     candidates: list[Candidate] = []
     people, model = terms.users, terms.model
+    n = None if model is Model.LOCAL else people
     change = person_change if query.of_person else linear_change
 
     def mu_for(ratio: Fraction) -> Fraction:
@@ -76,7 +51,8 @@ def errors_within(query: Query, terms: Terms, noise: str = "auto") -> list[Candi
 
     for each in _norms(noise, query, terms.delta):
         alpha = terms.alpha_for(query.range_ratio(2 if each == "gaussian" else _ORDER.get(each, each)), change)
-        candidates += linear_errors(query, alpha, terms.delta, users=people, model=model, noise=each, mu_for=mu_for)
+        built = linear_candidates(query, alpha, terms.delta, noise=each, model=model, users=n, mu_for=mu_for)
+        candidates += [noise_candidate(one, people, "") for one in built]
     return best_first(candidates)
 
 

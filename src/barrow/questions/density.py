@@ -75,13 +75,8 @@ class Density(Linear):
 
     def fits(self, space: Space) -> None:
         """Refuse, within a second, a space on which it has no answer."""
-        if self.is_resolved:
+        if is_resolved(self):
             super().fits(space)
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether the bandwidth is known, and not to be chosen."""
-        return self.bandwidth != "auto"
 
     def channel(self, terms: Terms) -> LocalChannel:
         """As that of its query."""
@@ -89,9 +84,9 @@ class Density(Linear):
 
     def resolved(self, terms: Terms) -> Density:
         """With a bandwidth that can be written down."""
-        if self.is_resolved:
+        if is_resolved(self):
             return self
-        return replace(self, bandwidth=_typed(best_of(self.bandwidths(terms)), terms.space))
+        return replace(self, bandwidth=_typed(best_of(bandwidths_of(self, terms)), terms.space))
 
     def plan(self, terms: Terms) -> LinearAnswer:
         """The most accurate noise that keeps the terms; it reads no data."""
@@ -101,19 +96,6 @@ class Density(Linear):
         if best is not None:
             return ShapedDensityAnswer(request, terms, best, built.query, own=(best, *built.own), baselines=baselines)
         return DensityAnswer(request, terms, built.chosen, built.query, own=built.own, baselines=baselines)
-
-    def bandwidths(self, terms: Terms) -> tuple[tuple[float, float], ...]:
-        """Bandwidths in the space's unit, from wide to narrow, each with the predicted error of its map.
-
-        >>> from fractions import Fraction
-        >>> from barrow.spaces import Line
-        >>> result = Density(bandwidth="auto").bandwidths(Terms(Line(0, 64, step=1), 1000, given=Fraction(9)))
-        >>> result[0][0]
-        16.0
-        """
-        inner = replace(terms, space=terms.space.records_space)
-        reference = reference_distribution(inner.space)
-        return bandwidth_errors(inner.space, reference, lambda width: self._on(inner, width))
 
     def _over_holders(self, terms: Terms) -> LinearAnswer:
         return self._planned(terms)
@@ -202,7 +184,7 @@ class ShapedDensityAnswer(StrategyAnswer, DensityAnswer):
 @grid_question.register(Density)
 def _(question: Density) -> Question:
     """A histogram, while the bandwidth is to be chosen."""
-    return question if question.is_resolved else to_question("histogram(mechanism='edges', definition='emd')")
+    return question if is_resolved(question) else to_question("histogram(mechanism='edges', definition='emd')")
 
 
 @resolved.register(Density)
@@ -212,12 +194,15 @@ def _(question: Density, terms: Terms) -> Question:
 
 @is_resolved.register(Density)
 def _(question: Density) -> bool:
-    return question.is_resolved
+    """Whether the bandwidth is known, and not to be chosen."""
+    return question.bandwidth != "auto"
 
 
 @bandwidths_of.register(Density)
 def _(question: Density, terms: Terms) -> tuple[tuple[float, float], ...]:
-    return question.bandwidths(terms)
+    inner = replace(terms, space=terms.space.records_space)
+    reference = reference_distribution(inner.space)
+    return bandwidth_errors(inner.space, reference, lambda width: question._on(inner, width))
 
 
 @estimate.register(DensityAnswer)

@@ -146,21 +146,13 @@ class Histogram(Question):
             return known
         target, own, baselines, result, cannot, best = self.compared(terms)
         if isinstance(best.mechanism, mechanisms.LocalSubsets):
-            return SubsetsAnswer(self, terms, best, target, tuple(own), {}, own=tuple(own), baselines=tuple(baselines))
+            return SubsetsAnswer(self, terms, best, target, own, {}, own=own, baselines=baselines)
         if terms.space.geometry.within is not None:
-            return self._within_groups(terms)
+            return GroupedHistogramAnswer(self, terms, best, target, result, cannot, own=own, baselines=baselines)
         if not isinstance(best.mechanism, mechanisms.HistogramNoise):
             return self._frequency(terms).plan(terms)
-        candidates = {"own": tuple(own), "baselines": tuple(baselines)}
         read = quantile_shares(list(self.quantiles)) if self.quantiles else ()
-        return HistogramAnswer(self, terms, best, target, tuple(result), cannot, quantiles=read, **candidates)
-
-    def _within_groups(self, terms: Terms) -> Answer:
-        """Within hidden groups, by what is known about sums of released values."""
-        target, own, baselines, result, cannot, best = self.compared(terms)
-        return GroupedHistogramAnswer(
-            self, terms, best, target, tuple(result), cannot, own=tuple(own), baselines=tuple(baselines)
-        )
+        return HistogramAnswer(self, terms, best, target, result, cannot, quantiles=read, own=own, baselines=baselines)
 
     def channel(self, terms: Terms) -> LocalChannel:
         """What people report; where mechanism and spacing are named nothing is compared or simulated."""
@@ -231,7 +223,8 @@ class Histogram(Question):
                 )
         elif self.quantiles:
             own, baselines = (_readable(some, terms.space) for some in (own, baselines))
-        return HistogramChoice(target, own, baselines, result, cannot, preferred(own, baselines, definition))
+        best = preferred(own, baselines, definition)
+        return HistogramChoice(target, tuple(own), tuple(baselines), tuple(result), cannot, best)
 
     @classmethod
     def released(cls, statement: Statement) -> str:

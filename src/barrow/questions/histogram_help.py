@@ -38,9 +38,9 @@ class HistogramChoice(NamedTuple):
     """
 
     target: HistogramTarget
-    own: list[Candidate]
-    baselines: list[Candidate]
-    result: list[Candidate]
+    own: tuple[Candidate, ...]
+    baselines: tuple[Candidate, ...]
+    result: tuple[Candidate, ...]
     cannot: Mapping[str, str]
     best: Candidate
 

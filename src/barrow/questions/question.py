@@ -290,7 +290,15 @@ def resolved(question: Question, terms: Terms) -> Question:
 
 @singledispatch
 def bandwidths_of(question: Question, terms: Terms) -> tuple[tuple[float, float], ...]:
-    """Bandwidths that can be chosen, in the space's unit, each with the predicted error; mostly nothing."""
+    """Bandwidths that can be chosen, in the space's unit, from wide to narrow, each with its error; mostly nothing.
+
+    >>> from fractions import Fraction
+    >>> from barrow.planning.terms import Terms
+    >>> from barrow.questions import Density
+    >>> from barrow.spaces import Line
+    >>> bandwidths_of(Density(bandwidth="auto"), Terms(Line(0, 64, step=1), 1000, given=Fraction(9)))[0][0]
+    16.0
+    """
     return ()
 
 

@@ -90,7 +90,7 @@ class RecalledHistogram(HistogramAnswer):
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
         """All mechanisms of EMD-DP that can answer."""
-        return tuple(self._compared.result)
+        return self._compared.result
 
     @cached_property
     def cannot(self) -> Mapping[str, str]:
@@ -100,12 +100,12 @@ class RecalledHistogram(HistogramAnswer):
     @cached_property
     def own(self) -> tuple[Candidate, ...]:
         """The candidates of EMD-DP that answer what is asked."""
-        return tuple(self._compared.own)
+        return self._compared.own
 
     @cached_property
     def baselines(self) -> tuple[Candidate, ...]:
         """Those of user-level DP."""
-        return tuple(self._compared.baselines)
+        return self._compared.baselines
 
 
 @baseline_error.register(RecalledHistogram)

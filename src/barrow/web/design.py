@@ -25,6 +25,7 @@ from barrow.questions.histogram import Histogram
 from barrow.questions.linear import Linear, ratio_of
 from barrow.questions.plan_text import notes_of, plan_lines
 from barrow.questions.prices import charge
+from barrow.questions.question import is_resolved
 from barrow.render import figures as fig
 from barrow.render.plots import answer_belief
 from barrow.render.report.accuracy import NARROW, accuracy_of
@@ -79,7 +80,7 @@ def smoothed_over(question: Question) -> Exact | None:
 
 @smoothed_over.register(Density)
 def _(question: Density) -> Exact | None:
-    return question.bandwidth if question.is_resolved else None
+    return question.bandwidth if is_resolved(question) else None
 
 
 @singledispatch
