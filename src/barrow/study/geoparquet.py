@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import struct
 import tempfile
@@ -14,7 +13,7 @@ from barrow.numerics.places import Floats
 from barrow.questions.answer import Rows
 from barrow.spaces import Space
 from barrow.spaces.shapes import cell_names
-from barrow.study.outputs import columns_of, row_polygons
+from barrow.study.outputs import columns_of, parquet_of, row_polygons
 
 FILE = "cells.geoparquet"
 _VERSION = "1.1.0"
@@ -22,8 +21,6 @@ _VERSION = "1.1.0"
 
 def cells_file(rows: Rows, space: Space, folder: Path | None = None) -> dict[str, bytes]:
     """The rows with a polygon each (WKB, longitude and latitude), by the name of their file; nothing for points."""
-    import duckdb
-
     corners = row_polygons(rows, space)
     known = [k for k, ring in enumerate(corners) if ring is not None]
     if not known:
@@ -43,18 +40,8 @@ def cells_file(rows: Rows, space: Space, folder: Path | None = None) -> dict[str
         "bbox": [float(lon.min()), float(lat.min()), float(lon.max()), float(lat.max())],
     }  # fmt: skip
     metadata = json.dumps({"version": _VERSION, "primary_column": "geometry", "columns": {"geometry": column}})
-    with tempfile.TemporaryDirectory(dir=folder) as held, duckdb.cursor() as connection:
-        file = Path(held) / FILE
-        quoted, geo = (str(text).replace("'", "''") for text in (file, metadata))
-        connection.register("cells", columns)
-        try:
-            how = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{geo: '{geo}'}}"
-            connection.execute(f"COPY (SELECT * FROM cells) TO '{quoted}' ({how})")  # noqa: S608
-        except duckdb.IOException:  # the disk, not the values
-            raise OSError(errno.EIO, "The values cannot be written") from None
-        except duckdb.OutOfMemoryException:
-            raise MemoryError from None
-        return {FILE: file.read_bytes()}
+    quoted = metadata.replace("'", "''")
+    return {FILE: parquet_of(columns, folder, f", COMPRESSION zstd, KV_METADATA {{geo: '{quoted}'}}")}
 
 
 def cells_content(content: bytes) -> tuple[Rows, str]:

@@ -176,7 +176,7 @@ def value_files(
     tables: Mapping[str, Rows], *, mapped: bool, space: Space | None = None, folder: Path | None = None
 ) -> dict[str, bytes]:
     """The values as files by name; what is needed on the way is written into ``folder``."""
-    parquets = {f"{name}.parquet": content for name, content in _parquets(tables, folder).items()}
+    parquets = {f"{name}.parquet": parquet_of(columns_of(rows), folder) for name, rows in tables.items()}
     return as_files(tables, mapped=mapped, space=space) | parquets
 
 
@@ -242,28 +242,24 @@ def csv_text(rows: Rows) -> str:
     return text.getvalue()
 
 
-def _parquets(tables: Mapping[str, Rows], place: Path | None) -> dict[str, bytes]:
-    """By DuckDB, which is there anyway; whole columns go in as arrays.
+def parquet_of(columns: Mapping[str, object], place: Path | None, options: str = "") -> bytes:
+    """Whole columns as a Parquet file, by DuckDB, which is there anyway; it is written below ``place`` on the way.
 
     Its default database, in memory, exists already; what is registered with a cursor is seen by that cursor alone.
     """
     import duckdb
 
-    result = {}
     with tempfile.TemporaryDirectory(dir=place) as folder, duckdb.cursor() as connection:
-        file = Path(folder) / "values.parquet"
+        file = Path(folder) / "table.parquet"
         quoted = str(file).replace("'", "''")
-        for table, rows in tables.items():
-            connection.register("release", columns_of(rows))
-            try:
-                connection.execute(f"COPY (SELECT * FROM release) TO '{quoted}' (FORMAT parquet)")  # noqa: S608
-            except duckdb.IOException:  # the disk, not the values
-                raise OSError(errno.EIO, "The values cannot be written") from None
-            except duckdb.OutOfMemoryException:
-                raise MemoryError from None
-            connection.unregister("release")
-            result[table] = file.read_bytes()
-    return result
+        connection.register("release", columns)
+        try:
+            connection.execute(f"COPY (SELECT * FROM release) TO '{quoted}' (FORMAT parquet{options})")  # noqa: S608
+        except duckdb.IOException:  # the disk, not the values
+            raise OSError(errno.EIO, "The values cannot be written") from None
+        except duckdb.OutOfMemoryException:
+            raise MemoryError from None
+        return file.read_bytes()
 
 
 def _geojson(rows: Rows, space: Space | None, ends: bool) -> bytes:
