@@ -78,7 +78,7 @@ def test_the_largest_error_over_the_references_is_said():
 def test_a_plan_says_about_and_at_most_about():
     plan = planned(LINE, ["all, anywhere, 3"], 300)
     assert plan.error < plan.error_most < 3 * plan.error
-    told = answer_json(plan)
+    told = answer_json(plan)["answer"]["histogram"]
     assert told["emd_most"] == plan.error_most
     text = next(line for line in plan_lines(plan) if line.startswith("Error"))
     assert f"about {near(plan.error, plan.error_unit)}, at most about {near(plan.error_most, plan.error_unit)}" in text

@@ -141,11 +141,11 @@ def test_plans_read_no_data_and_warn():
     plan = study.plan("items(items=10)")
     assert isinstance(plan, ItemsAnswer)
     assert plan.guarantee.definition.parameters["alpha"] <= 20
-    assert answer_json(plan)["warning"] is None
+    assert "warning" not in answer_json(plan)["answer"]
     assert "uniform guess" in str(plan)
     weak = study.replace(alpha="0.01").plan("items(items=10)")
     assert "nearly useless" in str(weak)
-    assert "nearly useless" in answer_json(weak)["warning"]
+    assert "nearly useless" in answer_json(weak)["answer"]["warning"]
     assert "exactly 10 items" in plan._repr_mimebundle_()["text/html"]
     assert repr(plan).startswith("ItemsAnswer(")
     assert answer_json(plan) == answer_json(study.plan("items(items=10)")) != answer_json(weak)

@@ -295,21 +295,6 @@ class FrequencyEstimator:
             lines.append(f"Warning   {self.warning}")
         return lines
 
-    def to_json(self) -> dict[str, object]:
-        """Plain data."""
-        known: dict[str, object] = (
-            {}
-            if self.users is None
-            else {"predicted_error": self.predicted_error(), "error_upper": self.error_upper, "users": self.users}
-        )
-        return {
-            "decode": self.how,
-            "condition": self.channel.condition,
-            "uniform_guess": self.uniform_guess,
-            "warning": self.warning,
-            **known,
-        }
-
     def _counts(self, counts: ArrayLike) -> Integers:
         held = np.asarray(counts)
         if held.shape != (self.channel.reports,) or held.dtype.kind not in "iu" or (held < 0).any():

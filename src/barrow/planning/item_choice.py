@@ -81,21 +81,6 @@ class ItemChoice:
             lines.append(f"Warning   {self.warning}")
         return lines
 
-    def to_json(self) -> dict[str, object]:
-        """Plain data."""
-        built = self.mechanism
-        return {
-            "randomiser": built.randomiser.kind,
-            "alpha0": float(built.event.alpha0),
-            "method": self.guarantee.method,
-            "items": built.items,
-            "reports": built.reports,
-            "distortion": self.distortion,
-            "uniform_guess": built.randomiser.uniform_guess,
-            "warning": self.warning,
-            "methods": dict(self.calibration.methods),
-        }
-
 
 def choose_items(
     space: Space,

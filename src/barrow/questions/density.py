@@ -27,12 +27,11 @@ from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.linear import (
     Linear,
     LinearAnswer,
-    linear_details,
     linear_lines,
     unproved_constant,
     useless_values,
 )
-from barrow.questions.plan_text import answer_lines, details, own_notes
+from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.question import (
     SHARES,
     Question,
@@ -44,7 +43,7 @@ from barrow.questions.question import (
     to_question,
 )
 from barrow.questions.shaped import StrategyAnswer, or_shaped
-from barrow.questions.statement import AnswerFacts, DensityFacts, Json, Statement
+from barrow.questions.statement import AnswerFacts, DensityFacts, Statement
 from barrow.spaces import Space, parse_distance
 
 
@@ -231,13 +230,6 @@ def _(answer: DensityAnswer) -> list[str]:
         *rest,
         f"          a share certainly stands out from the noise if it is above {at_most(answer.half_width_all)}",
     ]
-
-
-@details.register(DensityAnswer)
-def _(answer: DensityAnswer) -> Json:
-    result = answer.expected
-    expected = {"values": result.values, "decoded": result.decoded, "snapping": result.snapping}
-    return {**linear_details(answer), "snapping_typical": result.snapping, "expected_error": expected}
 
 
 @own_notes.register(DensityAnswer)

@@ -32,15 +32,14 @@ from barrow.questions.items import (
     ItemWiseQuestion,
     bounded_lines,
     counted_line,
-    items_details,
     items_for_people,
     sampling_lines,
 )
 from barrow.questions.noise_words import about_words, off_words, people_words
-from barrow.questions.plan_text import answer_lines, details, own_notes
+from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.question import Traits
 from barrow.questions.releasing import error_after, on_map, simulated, summary
-from barrow.questions.statement import AnswerFacts, FrequencyFacts, Json, Statement, needed
+from barrow.questions.statement import AnswerFacts, FrequencyFacts, Statement, needed
 from barrow.randomisers import suited
 from barrow.spaces import Space
 from barrow.spaces.augmented import base_space
@@ -292,12 +291,6 @@ def _(answer: FrequencyAnswer, collector: ReportSums) -> Collected:
     lines += [f"Warning: {built.warning}"] if built.warning else []
     lines.append(counted_line(counts))
     return Collected(counts.n, tables, lines, told, answer.guarantee_for(counts.n), own=own)
-
-
-@details.register(FrequencyAnswer)
-def _(answer: FrequencyAnswer) -> Json:
-    predicted = {"emd_predicted": answer.error, "emd_most": answer.error_most}
-    return {**items_details(answer), **predicted, **answer.estimator.to_json()}
 
 
 @own_notes.register(FrequencyAnswer)

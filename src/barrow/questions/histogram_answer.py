@@ -50,7 +50,7 @@ from barrow.questions.comparing import RankedAnswer, against, baseline_error, us
 from barrow.questions.distribution import QuantileReader, quantile_reader
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
 from barrow.questions.histogram_help import answer_words, floors, more_people, most_helpful, too_coarse_words
-from barrow.questions.linear import constant_of, mean_over_people, noise_facts, noise_parameters, noise_told
+from barrow.questions.linear import constant_json, constant_of, mean_over_people, noise_facts, noise_parameters
 from barrow.questions.merging import shown_tables
 from barrow.questions.parted import averaged_query
 from barrow.questions.plan_text import answer_lines, details, other_lines, own_notes
@@ -402,30 +402,21 @@ def _(answer: HistogramAnswer, thorough: bool) -> tuple[float, float] | None:
     return user_level_error(answer, answer.query, thorough)
 
 
-def noise_details(answer: HistogramAnswer) -> Json:
-    """What plain data say about the noisy values and the choice."""
-    constant = constant_of(answer.query, answer.noise, answer.chosen.user_level)
+@details.register(DecodedAnswer)
+def _(answer: DecodedAnswer) -> Json:
+    """The choice."""
     return {
-        **noise_told(answer.query, answer.noise, constant, half_widths(answer)),
-        "versus": None if answer.comparison is None else answer.comparison.to_json(),
-        "mechanism": answer.chosen.name,
         "candidates": [candidate.to_json() for candidate in answer.candidates],
         "why_others_lose": answer.why_others_lose,
         "cannot_answer": dict(answer.cannot),
+        "emd_uniform_guess": answer.uniform_guess,
     }
 
 
 @details.register(HistogramAnswer)
 def _(answer: HistogramAnswer) -> Json:
-    return {
-        **noise_details(answer),
-        "emd_predicted": answer.error,
-        "emd_most": answer.error_most,
-        "emd_decoded": answer.decoded_error,
-        "emd_snapping_typical": answer.snapping_typical,
-        "emd_uniform_guess": answer.uniform_guess,
-        "times_the_least": floors(answer),
-    }
+    constant = constant_json(constant_of(answer.query, answer.noise, answer.chosen.user_level))
+    return {**details.dispatch(DecodedAnswer)(answer), "constant": constant, "times_the_least": floors(answer)}
 
 
 @own_notes.register(HistogramAnswer)

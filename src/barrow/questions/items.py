@@ -435,9 +435,10 @@ def counted_line(counts: Counted) -> str:
 
 
 @details.register(ItemsAnswer)
-def items_details(answer: ItemsAnswer) -> Json:
-    """What is an item-wise answer's own in plain data."""
-    return {**answer.choice.to_json(), "samples": answer.question.samples}
+def _(answer: ItemsAnswer) -> Json:
+    """Which randomiser was chosen, and what every accountant would allow."""
+    kind, methods = answer.itemwise.randomiser.kind, dict(answer.choice.calibration.methods)
+    return {"randomiser": kind, "methods": methods, "samples": answer.question.samples}
 
 
 @answer_lines.register(ItemsAnswer)

@@ -498,30 +498,15 @@ def _(answer: LinearAnswer, users: int) -> LinearAnswer:
     return replace(answer, terms=terms, chosen=errors_within(answer.query, terms)[0])
 
 
-def noise_told(
-    query: Query, noise: ReportNoise, constant: tuple[bool, str, float | None], widths: tuple[float, float]
-) -> Json:
-    """What plain data say about values with additive noise: each is within the first width, all within the second."""
-    return {
-        "outputs": query.dimension,
-        "noise": noise.name,
-        "scale": float_up(stated_noise(noise)[0]),
-        "constant": dict(zip(("proved", "method", "lipschitz"), constant, strict=True)),
-        "half_width_95": widths[0],
-        "half_width_95_all": widths[1],
-    }
+def constant_json(constant: tuple[bool, str, float | None]) -> Json:
+    """What :func:`constant_of` knows, as plain data."""
+    return dict(zip(("proved", "method", "lipschitz"), constant, strict=True))
 
 
 @details.register(LinearAnswer)
-def linear_details(answer: LinearAnswer) -> Json:
-    """What is a linear answer's own in plain data."""
-    beside, moved = answer.comparison, answer.moved
-    return {
-        **noise_told(answer.query, answer.noise, answer.constant, (answer.half_width, answer.half_width_all)),
-        "snapping_values": answer.measured.snapping_upper,
-        "others": [{"noise": other.name, "half_width_95": other.error + moved} for other in answer.others],
-        "versus": None if beside is None else beside.to_json(),
-    }
+def _(answer: LinearAnswer) -> Json:
+    others = [{"noise": other.name, "half_width_95": other.error + answer.moved} for other in answer.others]
+    return {"constant": constant_json(answer.constant), "others": others}
 
 
 @answer_lines.register(LinearAnswer)

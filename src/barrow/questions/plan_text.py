@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import singledispatch
 
+import msgspec
+
 from barrow.accounting.adaptive import has_square
 from barrow.numerics import exact_text, float_up
 from barrow.numerics.exact import at_most, near
 from barrow.planning.notes import Note, Severity, texts
 from barrow.promises import Model, alarm, describe_move, odds_upper, percent_up
 from barrow.questions.answer import Answer
+from barrow.questions.comparing import comparison_of
 from barrow.questions.prices import charges, grid_costs, missing_people, price_words, record_costs
 from barrow.questions.question import declared_parts
 from barrow.questions.statement import Json
@@ -33,8 +36,8 @@ def other_lines(answer: Answer) -> list[str]:
 
 @singledispatch
 def details(answer: Answer) -> Json:
-    """What is a type's own in :func:`answer_json`."""
-    return {"outputs": answer.facts().outputs}
+    """What only a plan knows, and a statement does not say, in :func:`answer_json`; by the type of the answer."""
+    return {}
 
 
 _ADDS = (
@@ -74,9 +77,10 @@ def warnings(answer: Answer) -> list[str]:
 
 
 def answer_json(answer: Answer) -> Json:
-    """Plain data for ``--json``."""
+    """Plain data for ``--json``: ``answer`` is what a statement would say of the values."""
     space, guarantee, terms = answer.terms.space, answer.guarantee, answer.terms
     worst, delta = answer.worst_epsilon, float(guarantee.definition.delta_at(1))
+    beside = comparison_of(answer)
     return {
         "question": answer.question.to_spec(),
         "description": answer.description,
@@ -91,7 +95,9 @@ def answer_json(answer: Answer) -> Json:
         **({} if terms.parties is None else terms.parties.to_spec()),
         "error": answer.error,
         "error_unit": answer.error_unit,
+        "answer": msgspec.to_builtins(answer.facts()),
         **details(answer),
+        "versus": None if beside is None else beside.to_json(),
         "warnings": warnings(answer),
         "grid_costs": grid_costs(terms),
         "records": terms.records.value,

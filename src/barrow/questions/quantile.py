@@ -34,12 +34,12 @@ from barrow.questions.distribution import (
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.grouped_quantiles import GroupedQuantilesAnswer, plan_group_quantiles
 from barrow.questions.histogram import Histogram
-from barrow.questions.histogram_answer import HistogramAnswer, noise_details, value_facts
+from barrow.questions.histogram_answer import DecodedAnswer, HistogramAnswer, value_facts
 from barrow.questions.noise_words import nearly_useless, noise_sentence, shares_counted
 from barrow.questions.plan_text import answer_lines, details, own_notes
 from barrow.questions.question import READ_FROM_HISTOGRAM, Question, Traits, host_of, needs_curator
 from barrow.questions.releasing import error_after, summary
-from barrow.questions.statement import AnswerFacts, Json, Statement, needed
+from barrow.questions.statement import AnswerFacts, Statement, needed
 from barrow.questions.value_tables import quantile_words
 from barrow.spaces import Space
 
@@ -237,9 +237,7 @@ def _(answer: QuantileAnswer, drawn: Sample) -> list[str]:
     return quantile_words(answer.tables(drawn)["values"])
 
 
-@details.register(QuantileAnswer)
-def _(answer: QuantileAnswer) -> Json:
-    return noise_details(answer)
+details.register(QuantileAnswer)(details.dispatch(DecodedAnswer))  # the least that is known is of histograms
 
 
 @answer_lines.register(QuantileAnswer)

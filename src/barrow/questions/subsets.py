@@ -21,7 +21,7 @@ from barrow.questions.collecting import Collected, Integers, ReportSums, collect
 from barrow.questions.estimates import ErrorEstimate, estimate
 from barrow.questions.frequency import decoded_line, estimated_rows, hardly_better
 from barrow.questions.histogram_answer import DecodedAnswer
-from barrow.questions.plan_text import answer_lines, details, own_notes
+from barrow.questions.plan_text import answer_lines, own_notes
 from barrow.questions.releasing import parameters, simulated, summary
 from barrow.questions.statement import AnswerFacts, HistogramFacts, Json, NoiseFacts
 from barrow.spaces.space import Floats, Ids
@@ -186,20 +186,6 @@ def _(answer: SubsetsAnswer) -> Json:
 @estimate.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer) -> ErrorEstimate:
     return ErrorEstimate(answer.error, guess=answer.uniform_guess)
-
-
-@details.register(SubsetsAnswer)
-def _(answer: SubsetsAnswer) -> Json:
-    chosen = answer.chosen
-    return {
-        "outputs": answer.terms.space.items,
-        "histogram": {"mechanism": chosen.name, "words": chosen.words},
-        "emd_predicted": answer.error,
-        "emd_most": answer.error_most,
-        "emd_uniform_guess": answer.uniform_guess,
-        "versus": None if answer.comparison is None else answer.comparison.to_json(),
-        "why_others_lose": answer.why_others_lose,
-    }
 
 
 @own_notes.register(SubsetsAnswer)
