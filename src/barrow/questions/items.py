@@ -17,7 +17,6 @@ from barrow.engines.sampling import sampled
 from barrow.errors import ParameterError, one_of
 from barrow.mechanisms.itemwise import refuse_sizes
 from barrow.numerics import exact_text, float_up, whole
-from barrow.numerics.exact import near
 from barrow.planning.item_choice import ItemChoice, ItemHelp, choose_items
 from barrow.planning.notes import Note, warnings_of
 from barrow.planning.terms import Terms
@@ -178,12 +177,6 @@ class Items(ItemWiseQuestion):
     def plan(self, terms: Terms) -> Answer:
         """The randomiser that keeps the terms; it reads no data."""
         return ItemsAnswer(self, terms, *self.choose(terms))
-
-    @classmethod
-    def accuracy(cls, statement: Statement) -> str:
-        """A distance, and no error of counts."""
-        error, unit = statement.error, statement.error_unit
-        return "" if error is None else f"a report is about {near(error, unit)} from its item on average"
 
     @classmethod
     def released(cls, statement: Statement) -> str:

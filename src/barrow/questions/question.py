@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from barrow.errors import ParameterError, check_options, nearest_name, unknown_name
 from barrow.numerics import exact_text
-from barrow.numerics.exact import PERCENT, at_most, near
 from barrow.promises.definitions import share
 from barrow.registry import Registry, declared, package_of
 from barrow.spaces import declared_spaces, parse_call
@@ -134,18 +133,6 @@ class Question(ABC):
         raise central_only(self)
 
     # What a statement says, from itself alone, so that an old one can be explained without its study.
-
-    @classmethod
-    def accuracy(cls, statement: Statement) -> str:
-        """How accurate a release is, in a few words, half widths rounded up; empty where that is not known."""
-        error, unit = statement.error, statement.error_unit
-        if error is None:
-            return ""
-        if cls.traits.per_value_error:
-            shares = cls.traits.of_shares or statement.answer.shares
-            error = max(error, statement.answer.half_width_95 or 0.0)  # a total is off by more than its mean
-            return f"each value ± {at_most(error, PERCENT if shares else unit)} (95 %)"
-        return f"off by about {near(error, unit, digits=digits_of(statement))} (earth mover's distance)"
 
     @classmethod
     @abstractmethod

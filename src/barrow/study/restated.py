@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from typing import Literal
 
 import msgspec
 
@@ -16,7 +14,7 @@ from barrow.ledger import SpaceRef
 from barrow.ledger.state import reads_to_json
 from barrow.numerics import exact, float_up
 from barrow.planning.terms import Terms
-from barrow.promises import Aggregation, Event, Guarantee, Model, Promise, RecordMap, Window, event_from_json
+from barrow.promises import Aggregation, Event, Guarantee, Model, Promise, RecordMap, event_from_json
 from barrow.questions import Answer, Mean, Question, declared_parts
 from barrow.questions.answer import Sample, Statistics, Tables
 from barrow.questions.grouped import hidden_facts
@@ -26,7 +24,7 @@ from barrow.spaces import Space
 from barrow.spaces.covariates import caveat
 from barrow.study.claim import claim_of
 from barrow.study.prose import kind_of
-from barrow.study.statement import STATEMENT_VERSION, make_statement, space_of, worst_case
+from barrow.study.statement import STATEMENT_VERSION, make_statement, space_of, window_read, worst_case
 from barrow.study.study import Study
 
 CHECKED = frozenset(
@@ -119,8 +117,6 @@ class _StatedParameters(msgspec.Struct):
     scale: str | None = None
     grid: str = "0"
     reads: str | None = None
-    pool: Literal["records", "periods"] = "records"
-    weights: list[str] | None = None
     periods: int = 1
     number: str | None = None
     ungrouped: bool = False
@@ -181,10 +177,9 @@ def paid_otherwise(statement: Statement, paid: Mapping[str, object]) -> list[str
     told = msgspec.convert(statement.parameters, _StatedParameters)
     event, space = event_from_json(statement.event), space_of(statement)
     plan = None if space is None else _plan(statement, told, event, price(event), space)
-    reads = None if told.reads is None else Window.parse(told.reads, told.pool, _weights(told))
     said: Json = {
         "question": statement.name, "parameters": statement.parameters, "event": statement.event,
-        "guarantee": statement.guarantee, "reads": reads_to_json(reads), "groups": None,
+        "guarantee": statement.guarantee, "reads": reads_to_json(window_read(statement)), "groups": None,
         "items": statement.answer.items_per_person if told.samples is None else None,
     }  # fmt: skip
     named = paid["space"]
@@ -272,15 +267,10 @@ def _noise_follows(statement: Statement, told: _StatedParameters) -> bool:
     return noise == NoiseFacts(distribution=told.noise, scale=float_up(scale), grid=str(grid))
 
 
-def _weights(told: _StatedParameters) -> tuple[Fraction, ...] | None:
-    return None if told.weights is None else tuple(exact(weight, "weight") for weight in told.weights)
-
-
 def _plan(statement: Statement, told: _StatedParameters, event: Event, guarantee: Guarantee, space: Space) -> _Stated:
     promises = tuple(Promise(*row[:3], scope=row[3] if len(row) > 3 else None) for row in told.promises)
     given = None if told.alpha is None else exact(told.alpha, "alpha")
     delta, fraction, honest = exact(told.delta, "delta"), exact(told.fraction, "fraction"), exact(told.honest, "honest")
-    reads = None if told.reads is None else Window.parse(told.reads, told.pool, _weights(told))
     terms = Terms(
         space,
         told.users,
@@ -291,7 +281,7 @@ def _plan(statement: Statement, told: _StatedParameters, event: Event, guarantee
         told.model,
         honest,
         told.records,
-        reads,
+        window_read(statement),
         told.periods,
         told.number,
         squares=tuple(exact(square, "a square") for square in told.squares),

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 import msgspec
 from msgspec import UNSET, structs
@@ -15,7 +15,7 @@ from barrow._version import __version__
 from barrow.errors import BarrowError, ParameterError
 from barrow.ledger import Ledger
 from barrow.ledger.keys import fingerprint_of
-from barrow.numerics import digest_of, float_up
+from barrow.numerics import digest_of, exact, float_up
 from barrow.numerics.exact import near
 from barrow.planning.notes import Severity, texts
 from barrow.promises import Guarantee, Satisfied, Window, describe_change, odds_upper
@@ -197,6 +197,21 @@ def protected(
             )
         )
     return rows
+
+
+class _StatedWindow(msgspec.Struct):
+    """What parameters say of the periods that were read."""
+
+    reads: str | None = None
+    pool: Literal["records", "periods"] = "records"
+    weights: list[str] | None = None
+
+
+def window_read(statement: Statement) -> Window | None:
+    """The periods that a release reads, by its parameters; None for all records."""
+    told = msgspec.convert(statement.parameters, _StatedWindow)
+    weights = None if told.weights is None else tuple(exact(weight, "weight") for weight in told.weights)
+    return None if told.reads is None else Window.parse(told.reads, told.pool, weights)
 
 
 def worst_case(guarantee: Guarantee) -> WorstCase:

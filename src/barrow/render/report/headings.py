@@ -164,11 +164,10 @@ def error_sentence(released: Released, *, parts: int = 1) -> str:
     if parted and error is not None and where is not None and base_space(where).geometry.equidistant:
         size = near(error, "%", digits=digits_of(statement))
         return f"About {size} of the records appear under another label than their own."
-    if facts.distortion is not None:
-        words = kind.accuracy(statement)
-        return f"{words[:1].upper()}{words[1:]}." if words else ""
     if error is None:
         return ""
+    if facts.distortion is not None and facts.frequency is None:
+        return f"A report is about {near(error, statement.error_unit)} from its item on average."
     if kind.traits.per_value_error:
         shares = kind.traits.of_shares or facts.shares
         error = max(error, facts.half_width_95 or 0.0)  # a total is off by more than the mean beside it

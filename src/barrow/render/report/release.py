@@ -7,9 +7,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -18,7 +17,7 @@ from barrow.accounting import epsilon_at
 from barrow.errors import ParameterError
 from barrow.numerics import exact
 from barrow.numerics.exact import within
-from barrow.promises import Scope, Window, event_from_json, guarantee_from_json, odds_upper
+from barrow.promises import Scope, event_from_json, guarantee_from_json, odds_upper
 from barrow.questions import Answer, Collected
 from barrow.questions.merging import REGIONS
 from barrow.questions.noise_words import off_words
@@ -44,10 +43,11 @@ from barrow.render.report.accuracy import accuracy_of
 from barrow.render.report.headings import Released, error_sentence, glance, lead_of, own_intervals, title_of
 from barrow.render.report.merged import STANDS, placed_names, region_table, sure_items
 from barrow.render.report.page import MOST_ROWS, Learnt, Picture, ReportPage, ReportTable, Section, report_html
-from barrow.render.report.series import Part, common_scale, parts_of, series_section, together
+from barrow.render.report.series import Part, added, common_scale, parts_of, series_section, together
 from barrow.spaces import Space
 from barrow.study.outputs import csv_text
 from barrow.study.prose import kind_of, statement_lines
+from barrow.study.statement import window_read
 
 WIDE, NARROW = 720, 360
 _MOST = 250_000
@@ -147,9 +147,9 @@ def _learnt(releases: Sequence[Released]) -> tuple[list[Learnt], float]:
     common = [words for words in rows if all(words in result for result in everywhere)]
     worst = delta = last = 0.0
     for released in releases:
-        worst = _added(worst, released.statement.worst_case.epsilon)
-        delta = _added(delta, released.statement.delta)
-        last = _added(last, released.statement.worst_case.delta)
+        worst = added(worst, released.statement.worst_case.epsilon)
+        delta = added(delta, released.statement.delta)
+        last = added(last, released.statement.worst_case.delta)
     learnts = [Learnt(words, odds_upper(rows[words], delta)) for words in common]
     learnts.append(Learnt("everything about one person had been different", odds_upper(worst, last), worst=True))
     return learnts, worst
@@ -159,32 +159,14 @@ def _together(releases: Sequence[Released], changed: str) -> float:
     """What releases cost together at a promise: in any one month those about that month, else all of them."""
     paid, scope = [], None
     for released in releases:
-        told = msgspec.convert(released.statement.parameters, _Priced)
-        reads = None if told.reads is None else Window.parse(told.reads, told.pool, told.lambdas)
-        rows = released.statement.protected
-        promises = told.promises if len(told.promises) == len(rows) else [[] for _ in rows]  # a plan names none
+        reads, rows = window_read(released.statement), released.statement.protected
+        told = msgspec.convert(released.statement.parameters.get("promises", []), list[list[str]])
+        promises = told if len(told) == len(rows) else [[] for _ in rows]  # a plan names none
         for row, promise in zip(rows, promises, strict=True):
             if row.changed == changed:
                 paid.append((reads, row.epsilon))
                 scope = Scope.parse(promise[3]) if len(promise) > 3 else None
     return together(scope, paid)
-
-
-class _Priced(msgspec.Struct):
-    """What parameters say about promises and periods."""
-
-    promises: list[list[str]] = []
-    reads: str | None = None
-    pool: Literal["records", "periods"] = "records"
-    weights: list[str] | None = None
-
-    @property
-    def lambdas(self) -> tuple[Fraction, ...] | None:
-        return None if self.weights is None else tuple(exact(weight) for weight in self.weights)
-
-
-def _added(a: float, b: float) -> float:
-    return b if a == 0.0 else math.nextafter(a + b, math.inf)
 
 
 def _sections(releases: Sequence[Released], several: bool, outline: Any) -> list[Section]:

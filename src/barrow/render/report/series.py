@@ -107,15 +107,16 @@ def together(scope: Scope | None, paid: Sequence[tuple[Window | None, float]]) -
     for reads, epsilon in paid:
         met = {} if scope is None or reads is None else exposure(scope, Fraction(1), None, reads=reads).cells
         if not met:
-            whole = _added(whole, epsilon)
+            whole = added(whole, epsilon)
         for label, part in met.items():
-            cells[label] = _added(cells.get(label, 0.0), epsilon * float(part))
+            cells[label] = added(cells.get(label, 0.0), epsilon * float(part))
     for epsilon in nlargest(len(cells) if scope is None or scope.periods is None else scope.periods, cells.values()):
-        whole = _added(whole, epsilon)
+        whole = added(whole, epsilon)
     return whole
 
 
-def _added(a: float, b: float) -> float:
+def added(a: float, b: float) -> float:
+    """The sum, rounded up."""
     return b if a == 0.0 else math.nextafter(a + b, math.inf)
 
 
