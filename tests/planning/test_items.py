@@ -100,7 +100,6 @@ def test_an_alpha0_that_whole_weights_cannot_name_falls_back():
 def test_warnings_say_when_reports_are_noise():
     weak = choose_items(SPACES["line"], 1, "1e-9", items=1000, model="local")
     assert "nearly useless" in weak.warning
-    assert any(line.startswith("Warning") for line in weak.lines())
     strong = choose_items(SPACES["line"], 2000, "1e-9", items=20, users=10**4)
     assert strong.warning is None
     assert strong.distortion < 1.0

@@ -38,12 +38,6 @@ _MOST_BAYESIAN = 10_000
 _MOST_PRODUCTS = 10**9
 _EVEN = 0.1
 """The Bayesian update starts from a decoded histogram mixed with this much of the even one."""
-_NAMES = {
-    "tree": "decoded along the tree",
-    "simplex": "decoded to the nearest histogram",
-    "bayesian": "decoded to the likeliest histogram",
-    "none": "not decoded",
-}
 _MOST_PAIRS = 2048
 
 
@@ -281,19 +275,6 @@ class FrequencyEstimator:
                 "items needs very many reports."
             )
         return None
-
-    def lines(self) -> list[str]:
-        """The estimate in words, a line each."""
-        unit = f" {self.space.unit}" if self.space.unit else ""
-        lines = [f"Estimate  unbiased, from {self.itemwise.randomiser.description}; {_NAMES[str(self.how)]}"]
-        if self.users is not None:
-            lines.append(
-                f"Error     EMD {self.predicted_error():.3g}{unit} expected before decoding if all items are "
-                f"equally frequent; at most {self.error_upper:.3g}{unit} for any data"
-            )
-        if self.warning:
-            lines.append(f"Warning   {self.warning}")
-        return lines
 
     def _counts(self, counts: ArrayLike) -> Integers:
         held = np.asarray(counts)

@@ -64,23 +64,6 @@ class ItemChoice:
         """A sentence if the reports will be nearly useless, else None."""
         return self.mechanism.randomiser.warning
 
-    def lines(self) -> list[str]:
-        """The choice in words, a line each."""
-        built, space = self.mechanism, self.mechanism.randomiser.space
-        unit = f" {space.unit}" if space.unit else ""
-        alpha0 = float(built.event.alpha0)
-        lines = [
-            f"Reports   {built.randomiser.description}; α₀ = {alpha0:.4g} for each item (by {self.guarantee.method})"
-        ]
-        moved, guess = self.distortion, built.randomiser.uniform_guess
-        if moved is not None and guess is not None:
-            lines.append(
-                f"Error     an item is reported {moved:.3g}{unit} away on average (a uniform guess: {guess:.3g}{unit})"
-            )
-        if self.warning:
-            lines.append(f"Warning   {self.warning}")
-        return lines
-
 
 def choose_items(
     space: Space,

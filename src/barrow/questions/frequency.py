@@ -33,7 +33,7 @@ from barrow.questions.items import (
     bounded_lines,
     counted_line,
     items_for_people,
-    sampling_lines,
+    report_lines,
 )
 from barrow.questions.noise_words import about_words, off_words, people_words
 from barrow.questions.plan_text import answer_lines, own_notes
@@ -304,15 +304,15 @@ def _(answer: FrequencyAnswer) -> list[Note]:
 @answer_lines.register(FrequencyAnswer)
 def _(answer: FrequencyAnswer) -> list[str]:
     """The randomiser, the estimate, and its error before and after decoding."""
-    reports = [line for line in answer.choice.lines() if line.startswith("Reports")]
-    estimate, *rest = (line for line in answer.estimator.lines() if not line.startswith("Warning"))
-    before = [line.replace("Error ", "      ", 1) for line in rest]
+    of, unit = answer.estimator, answer.terms.space.unit
+    decoded = "not decoded" if of.how == "none" else f"decoded to {_WORDS[str(of.how)]}"
+    before, most = (f"{error:.3g} {unit}".rstrip() for error in (of.predicted_error(), of.error_upper))
     lines = [
-        *sampling_lines(answer),
-        *reports,
-        estimate,
+        *report_lines(answer),
+        f"Estimate  unbiased, from {answer.itemwise.randomiser.description}; {decoded}",
         decoded_line(answer, answer.error_most),
-        *before,
+        f"          EMD {before} expected before decoding if all items are equally frequent; at most {most} for any "
+        "data",
         *bounded_lines(answer),
     ]
     if answer.terms.model is Model.SHUFFLE:

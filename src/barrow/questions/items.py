@@ -436,9 +436,13 @@ def _(answer: ItemsAnswer) -> Json:
 
 @answer_lines.register(ItemsAnswer)
 def _(answer: ItemsAnswer) -> list[str]:
-    """The randomiser, and how far reports are from their items; warnings are notes."""
-    chosen = [line for line in answer.choice.lines() if not line.startswith("Warning")]
-    return [*sampling_lines(answer), *chosen, *bounded_lines(answer)]
+    """The randomiser, and how far reports are from their items."""
+    moved, guess = answer.choice.distortion, answer.itemwise.randomiser.uniform_guess
+    if moved is None or guess is None:
+        return [*report_lines(answer), *bounded_lines(answer)]
+    unit = f" {answer.error_unit}".rstrip()
+    error = f"an item is reported {moved:.3g}{unit} away on average (a uniform guess: {guess:.3g}{unit})"
+    return [*report_lines(answer), f"Error     {error}", *bounded_lines(answer)]
 
 
 @own_notes.register(ItemsAnswer)
@@ -459,15 +463,18 @@ def _most_helpful(answer: ItemsAnswer) -> str:
     return "" if item_help is None else item_help.sentence
 
 
-def sampling_lines(answer: ItemsAnswer) -> list[str]:
-    """That items are drawn from each person, and what it costs."""
-    samples = answer.question.samples
+def report_lines(answer: ItemsAnswer) -> list[str]:
+    """By what items are replaced, and whether they are drawn from each person before, and what that costs."""
+    built, guarantee, samples = answer.itemwise, answer.choice.guarantee, answer.question.samples
+    each = f"α₀ = {float(built.event.alpha0):.4g} for each item (by {guarantee.method})"
+    reports = f"Reports   {built.randomiser.description}; {each}"
     if samples is None:
-        return []
-    inner = float_up(answer.choice.guarantee.definition.parameters["alpha"])
+        return [reports]
+    inner = float_up(guarantee.definition.parameters["alpha"])
     return [
         f"Sampling  {samples:,} items are drawn from each person; how many they hold is hidden, which costs "
-        f"a factor e^(α/s): α = {inner:.4g} inside"
+        f"a factor e^(α/s): α = {inner:.4g} inside",
+        reports,
     ]
 
 
