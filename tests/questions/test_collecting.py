@@ -8,7 +8,7 @@ import pytest
 
 from barrow.errors import ParameterError
 from barrow.mechanisms.user_level.local import local_subsets
-from barrow.questions.collecting import Averaged, Counted, averaged_of, counted_of
+from barrow.questions.collecting import Averaged, Counted
 from barrow.questions.subsets import Sets
 from barrow.spaces import Discrete
 
@@ -31,12 +31,12 @@ def test_counted():
 
 def test_collectors_of_another_kind_are_refused():
     counted, averaged = Counted(1, 2), Averaged([(0, 1)])
-    assert counted_of(counted) is counted
-    assert averaged_of(averaged) is averaged
-    with pytest.raises(ParameterError, match="not counts of reports"):
-        counted_of(averaged)
-    with pytest.raises(ParameterError, match="not sums of reports"):
-        averaged_of(counted)
+    assert Counted.of(counted) is counted
+    assert Averaged.of(averaged) is averaged
+    with pytest.raises(ParameterError, match="another way"):
+        Counted.of(averaged)
+    with pytest.raises(ParameterError, match="another way"):
+        Averaged.of(counted)
 
 
 def test_sets():

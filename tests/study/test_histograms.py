@@ -281,9 +281,9 @@ def test_compare_shows_all_mechanisms_and_user_level_dp(capsys):
     errors = [c["error"] for c in told["candidates"]]
     assert errors == sorted(errors)
     assert told["user_level"][0]["epsilon"] == 1.0
-    assert 1 <= told["crossovers"][0]["measured_alpha"] < 20
+    assert 1 <= told["user_level"][0]["crossover_alpha"] < 20
     assert told["sentence"].endswith("user-level DP that was asked for (ε = 1).")
-    assert told["crossovers"][0]["paper_rule"]["alpha"] > 0
+    assert told["user_level"][0]["paper_rule"]["alpha"] > 0
     code, out, _ = run(capsys, *COMPARE, "--query", "histogram", "--quiet")
     assert (code, out.strip()) == (0, "tree")
 

@@ -192,16 +192,6 @@ class Comparison(Displayed):
                 {**baseline.to_json(), "candidates": [row(candidate) for candidate in baseline.candidates]}
                 for baseline in self.baselines
             ],
-            "crossovers": [
-                {
-                    "epsilon": float_up(baseline.epsilon),
-                    "error": baseline.error,
-                    "measured_alpha": baseline.crossover,
-                    "paper_rule": baseline.to_json()["paper_rule"],
-                }
-                for baseline in self.baselines
-                if baseline.why != WORST
-            ],
             "warnings": self.warnings(),
             "caveats": list(CAVEATS),
         }

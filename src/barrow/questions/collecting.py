@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property, singledispatch
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,17 @@ class ReportSums(ABC):
 
     n: int
     length: int
+
+    @classmethod
+    def of(cls, collector: ReportSums) -> Self:
+        """``collector``, if it is of this kind."""
+        if not isinstance(collector, cls):
+            raise ParameterError(
+                "These reports were added up in another way.",
+                allowed="the plan's own collector",
+                fix="plan.collector()",
+            )
+        return collector
 
     @abstractmethod
     def refusal(self, values: Sequence[int]) -> str | None:
@@ -203,22 +214,6 @@ class Collected(Plotted):
     def __str__(self) -> str:
         refused = ", ".join(f"{count:,} {reason}" for reason, count in self.refused.items())
         return "\n".join([*self.lines, *([f"Refused: {refused}."] if refused else [])])
-
-
-def averaged_of(collector: ReportSums) -> Averaged:
-    """``collector``, if it adds up."""
-    if not isinstance(collector, Averaged):
-        raise ParameterError(
-            "These are not sums of reports.", allowed="the plan's own collector", fix="plan.collector()"
-        )
-    return collector
-
-
-def counted_of(collector: ReportSums) -> Counted:
-    """``collector``, if it counts."""
-    if not isinstance(collector, Counted):
-        raise ParameterError("These are not counts of reports.", allowed="the plan's collector", fix="plan.collector()")
-    return collector
 
 
 @singledispatch

@@ -25,7 +25,7 @@ from barrow.planning.simulate import reference_distribution, simulate
 from barrow.planning.terms import Terms
 from barrow.promises import Guarantee, Model
 from barrow.questions.answer import Answer, Rows, Sample, Tables, labelled, largest_shares, number
-from barrow.questions.collecting import Collected, ReportSums, collected, counted_of, for_people
+from barrow.questions.collecting import Collected, Counted, ReportSums, collected, for_people
 from barrow.questions.item_words import how_many, items_counted, reports_sentence
 from barrow.questions.items import (
     ItemsAnswer,
@@ -259,7 +259,7 @@ def _(answer: FrequencyAnswer, drawn: Sample) -> list[str]:
 @collected.register(FrequencyAnswer)
 def _(answer: FrequencyAnswer, collector: ReportSums) -> Collected:
     """The estimate that many people's reports give."""
-    counts, space = counted_of(collector), answer.terms.space
+    counts, space = Counted.of(collector), answer.terms.space
     built = answer.estimator.for_users(counts.n)
     estimate, decoded = built.estimate(counts.counts), built.decode(counts.counts)
     # Which error to expect depends on the items; what has been decoded is the best public guess of them.

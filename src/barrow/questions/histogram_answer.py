@@ -45,7 +45,7 @@ from barrow.questions.answer import (
     placed,
 )
 from barrow.questions.channels import ReportNoise
-from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected, for_people
+from barrow.questions.collecting import Averaged, Collected, ReportSums, collected, for_people
 from barrow.questions.comparing import RankedAnswer, against, baseline_error, user_level_error
 from barrow.questions.distribution import QuantileReader, quantile_reader
 from barrow.questions.estimates import ErrorEstimate, errors_at, estimate
@@ -347,7 +347,7 @@ def _made_for(answer: HistogramAnswer, users: int) -> mechanisms.HistogramNoise:
 @collected.register(HistogramAnswer)
 def _(answer: HistogramAnswer, collector: ReportSums) -> Collected:
     """The histogram decoded from the means of all reports."""
-    sums, space, grid = averaged_of(collector), answer.terms.space, answer.noise.grid
+    sums, space, grid = Averaged.of(collector), answer.terms.space, answer.noise.grid
     here = _for(answer, sums.n)
     sample = here.decoded(np.array(sums.means(grid)))
     histogram = dict(zip(space.labels, here.shares(sample).tolist(), strict=True))

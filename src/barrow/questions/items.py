@@ -29,7 +29,6 @@ from barrow.questions.collecting import (
     Integers,
     ReportSums,
     collected,
-    counted_of,
     for_people,
 )
 from barrow.questions.item_words import how_many, items_counted, reports_sentence
@@ -415,7 +414,7 @@ def _(answer: ItemsAnswer, terms: Terms) -> Answer | None:
 @collected.register(ItemsAnswer)
 def _(answer: ItemsAnswer, collector: ReportSums) -> Collected:
     """The histogram of all reports."""
-    counts = counted_of(collector)
+    counts = Counted.of(collector)
     histogram = dict(zip(answer.itemwise.randomiser.report_labels, counts.counts.tolist(), strict=True))
     lines = [*(f"{label}: {count}" for label, count in histogram.items()), counted_line(counts)]
     told = {"histogram": histogram, "distortion": answer.choice.distortion}

@@ -30,7 +30,7 @@ from barrow.queries import Query
 from barrow.questions.answer import Answer, Rows, Sample, Statistics, Tables, center_of, number, placed
 from barrow.questions.cache import Cache, cached_query
 from barrow.questions.channels import LocalChannel, NoiseChannel, ReportNoise
-from barrow.questions.collecting import Collected, ReportSums, averaged_of, collected, for_people
+from barrow.questions.collecting import Averaged, Collected, ReportSums, collected, for_people
 from barrow.questions.comparing import (
     RankedAnswer,
     against,
@@ -465,7 +465,7 @@ def value_lines(answer: LinearAnswer, drawn: Sample) -> list[str]:
 @collected.register(LinearAnswer)
 def _(answer: LinearAnswer, collector: ReportSums) -> Collected:
     """The mean of all reports with its half widths."""
-    sums, query, grid = averaged_of(collector), answer.query, answer.noise.grid
+    sums, query, grid = Averaged.of(collector), answer.query, answer.noise.grid
     means, noise, slack = sums.means(grid), answer.noise.mean_half_width(sums.n), answer.moved
     spread = sums.spreads(grid)
     about = None if spread is None else [width + slack + query.rounding_upper for width in spread]

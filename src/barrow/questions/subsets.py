@@ -143,22 +143,21 @@ def _for(answer: SubsetsAnswer, users: int) -> SubsetsAnswer:
 @collected.register(SubsetsAnswer)
 def _(answer: SubsetsAnswer, collector: ReportSums) -> Collected:
     """The histogram decoded from all sets."""
-    if not isinstance(collector, Sets):
-        raise ParameterError("These are not tallies.", allowed="the plan's own collector", fix="plan.collector()")
-    space, built = answer.terms.space, _for(answer, max(collector.n, 1))
+    sets, space = Sets.of(collector), answer.terms.space
+    built = _for(answer, max(sets.n, 1))
     here = built.mechanism
-    estimated = here.estimate(collector.tallies)
+    estimated = here.estimate(sets.tallies)
     shares = here.decode(estimated)
     histogram = dict(zip(space.labels, shares.tolist(), strict=True))
     own = after.own_error(answer.target, here, shares, answer.error)
     tables = built.tables(Sample(estimated, shares))
     lines = [
         *(f"{row['item']}: {value_words(row, PERCENT, 'share')}" for row in tables["values"]),
-        f"From {collector.n:,} reports; these shares were decoded from the reported sets.",
+        f"From {sets.n:,} reports; these shares were decoded from the reported sets.",
         f"On average, items appear about {near(own.about, space.unit, digits=1)} from where they were.",
     ]
     told = {"error_after": own.to_json(), "histogram": histogram, "estimate": estimated.tolist()}
-    return Collected(collector.n, tables, lines, told, answer.guarantee, own=own)
+    return Collected(sets.n, tables, lines, told, answer.guarantee, own=own)
 
 
 @summary.register(SubsetsAnswer)
