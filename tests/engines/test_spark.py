@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -238,8 +239,14 @@ def test_the_records_are_shuffled_once(spark):
             reader.run(text)._jdf.queryExecution().executedPlan().toString()
             for text in (engine.counting(reading), engine.user_by_user(reading, ordered=False))
         ]
+        frames = [reader.run(engine.summing(reader, replace(reading, users_known=n))) for n in (None, 10)]
+        plans += [(frame.collect(), frame._jdf.queryExecution().executedPlan().toString())[1] for frame in frames]
     assert plans[0].count("hashpartitioning(u") == 1
     assert plans[1].count("Exchange hashpartitioning") == 1
+    # The sums read the records twice: for the sizes, which the people's own row takes from there, and for the items.
+    final = [plan.partition("Initial Plan")[0] for plan in plans[2:]]
+    assert all("ReusedExchange" in plan for plan in final)
+    assert "SortMergeJoin" not in final[1]
 
 
 def test_an_interrupted_reading_stops_its_jobs_and_leaves_no_view(spark, monkeypatch):

@@ -126,6 +126,14 @@ class Dialect(Syntax, ABC):
         """What stands after JOIN for a table with one row for each person, by the names of ``by``."""
         return table
 
+    def same(self, one: str, other: str) -> str:
+        """Whether two columns of people, of whom none is NULL, are equal."""
+        return f"{one} = {other}"
+
+    def sent(self, table: str, users: int | None) -> str:
+        """A hint that a table of so many people is small, where the engine heeds one."""
+        return ""
+
     def known(self, y: str, low: str, high: str) -> str:
         """A double that is within bounds, so that the engine knows them, too, where it can use them."""
         return y
@@ -334,6 +342,10 @@ class _Postgres(Dialect):
         )
 
 
+_MOST_SENT = 100_000
+"""People whose sizes are sent to all executors: some 10 MB, which is what Spark itself sends."""
+
+
 class _Spark(Dialect):
     def literal(self, text: str) -> str:
         # What a backslash, a doubled quote or ${…} in a literal means depends on the session's settings.
@@ -345,6 +357,13 @@ class _Spark(Dialect):
 
     def quotient(self, number: str, by: str) -> str:
         return f"({number} div {by})"
+
+    def same(self, one: str, other: str) -> str:
+        # With = it would leave out NULL beforehand on one side only, and read and group the records once more.
+        return f"{one} <=> {other}"
+
+    def sent(self, table: str, users: int | None) -> str:
+        return f"/*+ BROADCAST({table}) */ " if users is not None and users <= _MOST_SENT else ""
 
     def micros(self, sql: str, kind: str) -> str:
         if kind == "instant":

@@ -208,7 +208,8 @@ class SqlEngine(Engine, Generic[R]):
         check_columns(columns, space, reader.kinds, header_is_sure=reader.header_is_sure)
         for name, table in encoding.tables.items():
             reader.table(name, table)
-        return reading_of(reader.relation, reader.forms, columns, space, encoding, self.dialect)
+        plan = reading_of(reader.relation, reader.forms, columns, space, encoding, self.dialect)
+        return replace(plan, users_known=request.users)
 
     def _item(self, reading: SelectPlan) -> str:
         return self.dialect.as_whole(f"coalesce({reading.encoding.item}, {LOST})")

@@ -58,6 +58,7 @@ class SelectPlan:
         moment: The expression for a record's time in microseconds; None if periods are not told apart.
         zoned: Whether these microseconds are in UTC and not local.
         layer: The periods that are told apart.
+        users_known: The public number of people, where there is one.
     """
 
     table: str
@@ -71,6 +72,7 @@ class SelectPlan:
     moment: str | None = None
     zoned: bool = False
     layer: Layer = EVERYTHING
+    users_known: int | None = None
 
     def coded(self, carried: Mapping[str, str] | None = None, *, grouped: bool = True) -> str:
         """SELECT of u, the keys and the weight of each record; ``carried`` are further expressions by their names.
@@ -288,13 +290,14 @@ def summing(reading: SelectPlan, coded: str, users: str, item: str, *, alone: bo
     """
     d, told, names = reading.dialect, reading.told, limbs(reading)
     who = [x for x in ("u", "s") if x == "u" or x in told]
-    same = " AND ".join(f"coded.{x} = valued.{x}" for x in who)
+    same = " AND ".join(d.same(f"coded.{x}", f"valued.{x}") for x in who)
+    sent = d.sent("valued", reading.users_known if len(who) == 1 else None)
     people = d.people("valued", ", ".join(who), [*(x for x in told if x == "g"), *names])
     cell = [f"{'valued' if name == 'g' else 'coded'}.{name}" for name in told]
     by = ", ".join([reading.keys, *cell])
     weighed = {x: f"valued.{x}" if reading.weight is None else d.product("coded.w", f"valued.{x}") for x in names}
     sums = [f"{d.sum_of(sql)} AS {x}" for x, sql in weighed.items()]
-    summed = f"SELECT {by}, {', '.join(sums)} FROM {coded} AS coded JOIN {people} ON {same} GROUP BY {by}"
+    summed = f"SELECT {sent}{by}, {', '.join(sums)} FROM {coded} AS coded JOIN {people} ON {same} GROUP BY {by}"
     masses = [f"{d.sum_of(d.product('m', x))} AS {x}" for x in names]
     checked = f"SELECT {', '.join(['state', *told])}, COUNT(*) AS n, {', '.join(masses)} FROM valued GROUP BY "
     checked += ", ".join(["state", *told])
