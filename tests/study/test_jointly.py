@@ -185,6 +185,8 @@ def test_months_are_released_together_and_shown_alone(tmp_path):
     assert one.release("r20", period="2026-01", out=tmp_path / "r20").folder == tmp_path / "january"
     one.release("r20", period="2026-02", out=tmp_path / "february")
     assert paid(one) == ["r5-r20-r30-r50", "r20"]
+    with pytest.raises(bw.BarrowError, match="does not fit the promises"):  # of all months, which January is not
+        one.release("r20", period="all", out=tmp_path / "all")
 
 
 def wrong_pairs(answer: ShapedHoldersAnswer, table: np.ndarray) -> int:

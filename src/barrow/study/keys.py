@@ -173,8 +173,9 @@ def _is_part(part: Mapping[str, object], asked: Mapping[str, str], paid: Record)
         return False
     wanted = json.dumps(plain_deep(part), sort_keys=True, default=str)
     alike = all(name in known and _line(known[name]) == asked[name] for name in asked.keys() - _OF_ALL)
+    beside = known.keys() - asked.keys() <= _CHOSEN | _OF_ALL  # nothing of other records: a month, or groups
     named = paid.data["key"] != default_key(paid.data["question"], known)
-    return alike and not named and wanted in map(_line, several["parts"])
+    return alike and beside and not named and wanted in map(_line, several["parts"])
 
 
 def has_ended(paid: Record, records: Sequence[Record]) -> bool:
