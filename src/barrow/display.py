@@ -55,17 +55,26 @@ def table_html(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
     >>> for row in table_html(["who", "error"], [["Ann", 0.123456]]).split("<tr>")[1:]:
     ...     print(row)
-    <th align=left>who</th><th align=right>error</th></tr>
-    <td align=left>Ann</td><td align=right>0.1235</td></tr></table>
+    <th style="text-align:left">who</th><th style="text-align:right">error</th></tr>
+    <td style="text-align:left">Ann</td><td style="text-align:right">0.1235</td></tr></table>
     """
     texts = [[_cell(value) for value in row] for row in rows]
     sides = ["right" if texts and _NUMBER.fullmatch(texts[0][k]) else "left" for k in range(len(heads))]
 
     def row(tag: str, cells: Iterable[str]) -> str:
-        inner = (f"<{tag} align={side}>{escape(cell)}</{tag}>" for side, cell in zip(sides, cells, strict=True))
+        inner = (table_cell(tag, cell, side) for side, cell in zip(sides, cells, strict=True))
         return f"<tr>{''.join(inner)}</tr>"
 
     return f"<table>{row('th', heads)}{''.join(row('td', cells) for cells in texts)}</table>"
+
+
+def table_cell(tag: str, text: str, side: str) -> str:
+    """A cell of a table for notebooks; JupyterLab's own style, right, outweighs the attribute ``align``.
+
+    >>> table_cell("td", "a < b", "left")
+    '<td style="text-align:left">a &lt; b</td>'
+    """
+    return f'<{tag} style="text-align:{side}">{escape(text)}</{tag}>'
 
 
 _NUMBER = re.compile(r"[-+]?[\d.,]+(e[-+]?\d+)?( \S+)?")

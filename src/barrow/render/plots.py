@@ -9,7 +9,7 @@ from functools import partial, singledispatch
 from html import escape
 from typing import Any, overload
 
-from barrow.display import paragraphs_html, table_html
+from barrow.display import paragraphs_html, table_cell, table_html
 from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.ledger.table import Overview
@@ -199,7 +199,7 @@ def bundle(thing: object) -> dict[str, str]:
 @bundle.register
 def _(thing: Answer) -> dict[str, str]:
     rows = ((line[:10].strip(), line[10:].strip()) for line in plan_lines(thing) if line.strip())
-    cells = "".join(f"<tr><th align=left>{escape(a)}</th><td align=left>{escape(b)}</td></tr>" for a, b in rows)
+    cells = "".join(f"<tr>{table_cell('th', a, 'left')}{table_cell('td', b, 'left')}</tr>" for a, b in rows)
     return figure_bundle(str(thing), plot(thing), f"<table>{cells}</table>")
 
 

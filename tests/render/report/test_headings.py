@@ -127,12 +127,14 @@ def test_statements_are_paragraphs_and_comparisons_are_tables(tmp_path):
         "text/html": "".join(f"<p>{text}</p>" for text in paragraphs),
     }
     assert " ".join(" ".join(paragraphs).split()) == " ".join(html.escape(release.text).split())
-    assert f"<td align=right>{release.rows()[0]['value']:.4g}</td>" in shown
-    assert "<th align=left>output</th><th align=right>value</th>" in shown  # heads stand where their columns do
+    assert f'<td style="text-align:right">{release.rows()[0]["value"]:.4g}</td>' in shown
+    assert (
+        '<th style="text-align:left">output</th><th style="text-align:right">value</th>' in shown
+    )  # heads stand where their columns do
     comparison = study.compare("mean")
     table = comparison._repr_mimebundle_()["text/html"]
     assert "<pre>" not in table + study._repr_mimebundle_()["text/html"] + study.policy._repr_mimebundle_()["text/html"]
-    assert "<th align=right>error</th><th align=right>worst case at most</th>" in table
+    assert '<th style="text-align:right">error</th><th style="text-align:right">worst case at most</th>' in table
     assert table.count("<tr>") == 1 + len(comparison.candidates) + len(comparison.baselines)
     plan = study.plan("mean")._repr_mimebundle_()["text/html"]
     assert "<td>" not in plan
