@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -49,6 +50,20 @@ def test_months_are_released_once_each_in_one_pass(barrow, months):
     assert (code, err) == (0, "")
     code, out, _ = barrow("explain", "release/2026-02/mean")
     assert "Only records with a time in 2026-02 (Europe/Berlin) were read" in out
+
+
+def test_a_month_that_has_not_begun_is_paid_for_on_request_alone(barrow, months):
+    year = datetime.now(UTC).year + 1
+    for period in (f"{year}-03", f"2026-01,{year}-03"):
+        code, _, err = barrow("release", "--period", period)
+        assert code == 1
+        assert f"{year}-03 has not begun" in err
+        assert "--ahead" in err
+    assert not Path("release").exists()
+    code, _, err = barrow("release", "--period", f"{year}-03", "--ahead", "--quiet")
+    assert (code, err) == (0, "")
+    code, _, err = barrow("release", "--period", f"{datetime.now(UTC):%Y-%m}", "--quiet")  # it has begun
+    assert (code, err) == (0, "")
 
 
 def test_groups_have_one_table_and_one_report(barrow, months):

@@ -83,7 +83,7 @@ def simulate(folder: Path, stage: str = "stage") -> dict[str, object]:
                 command = [sys.executable, "-c", _KILLER, month, stage]
                 ended = subprocess.run(command, env=cuts.environment(), capture_output=True, text=True, check=False)
                 assert ended.returncode == -9, ended.stderr
-            code, told = typed("release", "--period", month, "--quiet")
+            code, told = typed("release", "--period", month, "--ahead", "--quiet")
             assert code == 0, told
             paid.append(payments())
         first = Release.read(f"release/{REPEATED}/mean").rows()
@@ -95,7 +95,7 @@ def simulate(folder: Path, stage: str = "stage") -> dict[str, object]:
         assert (code, payments()) == (0, 12), told
         code, told = typed("release", "--period", CORRECTED, "--data-version", "2", "--quiet")
         assert (code, payments()) == (0, 13), told
-        code, refusal = typed("release", "--period", TOO_MUCH)
+        code, refusal = typed("release", "--period", TOO_MUCH, "--ahead")
         assert (code, payments()) == (1, 13), refusal
         folders = [f"release/{month}/mean" for month in MONTHS] + [f"release/{CORRECTED}/mean-2"]
         checks = [check for place in folders for check in verify(place, ledger="ages.ledger")]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from barrow.errors import ParameterError
 @click.option("--open", "opened", is_flag=True, help="Open the report of the release in a browser.")
 @click.option("--key", help="A name for this release; a second release with the same key costs nothing.")
 @click.option("--counts", type=click.Path(), help="Rows of the SELECT of barrow sql, in place of records.")
+@click.option("--ahead", is_flag=True, help="Release a period that has not begun: its records are known ahead.")
 @verbose_option
 @part_options
 @pool_options
@@ -43,6 +45,7 @@ def release(
     key: str | None,
     counts: str | None,
     opened: bool,
+    ahead: bool,
     verbose: bool,
     period: str | None,
     by: tuple[str, ...],
@@ -84,6 +87,8 @@ def release(
         for series in (work.Series(study, question, abouts) for abouts in study.abouts(question, period, pool, weights))
         for about in series.abouts
     ]
+    if not ahead:
+        _refuse_ahead(study, (about for _, about, _ in wanted))
     if len(wanted) > 1 and (out is not None or key is not None):
         raise ParameterError("Several questions are asked.", allowed="--out and --key for one", fix="name the question")
     done: list[work.Release] = []
@@ -105,6 +110,20 @@ def release(
     if output.as_json:
         told = [_plain(result) for result in done]
         echo_json(told[0] if len(told) == 1 else {"releases": told})
+
+
+def _refuse_ahead(study: work.Study, abouts: Iterable[work.About]) -> None:
+    """Refuse a period that has not begun by the clock: mistyped, it would be paid for, and paid again when it has."""
+    if study.calendar is None:
+        return
+    now = study.calendar.last_ended(datetime.now(UTC)).next()
+    for period in (one for about in abouts if about.window is not None for one in about.window.periods):
+        if period.first > now.first:
+            raise ParameterError(
+                f"{period.label} has not begun, and its release would be paid for now.",
+                allowed=f"periods up to {now.label}; with --ahead later ones, whose records are known ahead (bookings)",
+                fix="--period last",
+            )
 
 
 def _released(
