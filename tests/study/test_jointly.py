@@ -101,6 +101,8 @@ def test_one_payment_and_each_question_under_its_own_name(tmp_path, monkeypatch,
         assert words == ("mean",) or again[0]["values"] == rows
     assert run("r30")[0]["digest"] == first[0]["digest"]
     assert paid(one) == ["r5-r20-r30-r50", "mean"]
+    cli.main(args=["plan"], standalone_mode=False)
+    assert "Together  r5, r20, r30, r50: released together with others before" in capsys.readouterr().out
     assert all(check.holds for check in bw.verify(tmp_path / "release/r5-r20-r30-r50", ledger=str(one.ledger)))
     monkeypatch.setattr(keys, "_is_part", lambda *_: False)  # planted: nobody looks among releases of several
     with pytest.raises(bw.BarrowError, match="does not fit the promises"):
@@ -155,6 +157,37 @@ def test_an_interrupted_release_of_several_is_finished_by_all_of_them(tmp_path):
     run_release(one, together(one)[0], out=tmp_path / "joint")
     assert one.release("r20", out=tmp_path / "r20").folder == tmp_path / "joint"
     assert len(paid(one)) == 1
+
+
+@pytest.mark.parametrize("change", ["reordered", "added", "removed", "raised", "renamed"])
+def test_an_interrupted_release_is_finished_and_not_paid_again_where_the_study_was_edited(tmp_path, change):
+    small = [replace(region, fraction="0.1") for region in REGIONS]
+    one = study(tmp_path, small)
+    bw.Ledger.create(str(one.ledger), one)
+
+    def killed(stage: str) -> None:
+        if stage == "draw":
+            raise KeyboardInterrupt
+
+    with pytest.raises(BaseException, match="interrupted"):
+        run_release(one, together(one)[0], out=tmp_path / "joint", stages=killed)
+    questions = {
+        "reordered": small[::-1],
+        "added": [replace(small[0], name="r7", center=7), *small],
+        "removed": small[:2],
+        "raised": [replace(region, fraction="0.2") for region in REGIONS],
+        "renamed": [*small[:3], replace(small[3], name="fifty")],
+    }[change]
+    edited = study(tmp_path, questions)
+    told = jointly(edited, edited.questions, edited.abouts)
+    assert "'r5-r20-r30-r50' was paid for (entry 2 of the ledger) and interrupted" in told.lines[0]
+    joint = next(question for question in told.questions if question.label == "r5-r20-r30-r50")
+    run_release(edited, joint, out=tmp_path / "joint")
+    assert paid(one) == ["r5-r20-r30-r50"]
+    assert bw.Ledger.open(str(one.ledger)).balances()[0].spent.loss == Fraction(2, 10)
+    rest = {"added": ["r7"], "renamed": ["fifty"]}.get(change, [])
+    again = jointly(edited, edited.questions, edited.abouts)
+    assert [question.label for question in again.questions if question.label not in again.before] == rest
 
 
 def test_a_payment_that_came_in_between_is_seen_under_the_lock(tmp_path):

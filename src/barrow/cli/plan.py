@@ -77,7 +77,8 @@ def plan(
         asked, together = len(questions), tuple[str, ...]()
         if asked > 1:
             released = work.jointly(study, questions, lambda one: study.abouts(one, period or _shown(study)))
-            questions, together = list(released.questions), released.lines
+            done = [one.label for one in released.questions if one.label in released.before]
+            questions, together = list(released.questions), (*released.lines, *_shown_again(done))
         parts = [result for question in questions for result in planned_parts(study, question, period)]
         plans = [result.plan for result in parts]
         wrote = write_page(lambda: pages.plan_report(plans, dataset=study.dataset), html, opened, "plan.html")
@@ -112,6 +113,16 @@ def plan(
         work.keep_choices(chosen)
     if isinstance(ctx.obj, RepeatedRun) and not any(work.declared_parts(each.question, study.space) for each in plans):
         ctx.obj.keep()
+
+
+def _shown_again(names: Sequence[str]) -> list[str]:
+    """That questions were answered by releases of several: a plan says what each would be like by itself."""
+    if not names:
+        return []
+    return [
+        f"{', '.join(names)}: released together with others before; barrow release {names[0]} shows that release and "
+        "costs nothing, whatever the plan by itself says"
+    ]
 
 
 def _tightest(left: Sequence[str]) -> Sequence[str]:

@@ -13,7 +13,7 @@ from barrow.promises import Model
 from barrow.questions import Answer, Question
 from barrow.questions.together import joined, may_join
 from barrow.study.about import About
-from barrow.study.keys import paid_before
+from barrow.study.keys import paid_before, paid_question
 from barrow.study.parts import plan_parts
 from barrow.study.study import Study
 
@@ -27,7 +27,7 @@ class ReleasedTogether:
 
     Attributes:
         questions: The questions; one in place of several that are more accurate together.
-        lines: Which are released together, and what that gains.
+        lines: Which are released together, and what that gains; or that such a release was interrupted.
         before: Names of questions that a release of several has answered already.
     """
 
@@ -41,7 +41,8 @@ def jointly(study: Study, questions: Iterable[Question], abouts: Abouts) -> Rele
 
     Alone each question has its fraction of every promise; together they have the sum of these, and each move of a
     record is paid for once. A question that was released alone stays alone, and so does every one whose release needs
-    approval: approvers sign for each of them.
+    approval: approvers sign for each of them. A release of several that was interrupted before it was drawn is finished
+    as it was paid for, also where questions were added since, or stand in another order.
 
     >>> import barrow as bw
     >>> regions = [bw.Region(name=f"r{c}", center=c, radius="4 km", ramp="6 km") for c in (5, 20, 30, 50)]
@@ -57,18 +58,31 @@ def jointly(study: Study, questions: Iterable[Question], abouts: Abouts) -> Rele
     records = _payments(study)
     if records is None or (len(open_ones) < 2 and not records):
         return ReleasedTogether(asked)
-    before = set()
+    before, begun = set(), dict[str, Record]()
     for question in tuple(open_ones):
         paid = [paid_before(study, question, about, records) for each in abouts(question) for about in each]
-        if paid and all(together for _, together in paid):
+        if paid and all(one.together for one in paid):
             before.add(question.label)
-        if any(alone or together for alone, together in paid):
+        if any(one.alone or one.together for one in paid):
+            open_ones.remove(question)
+        elif paid and paid[0].begun is not None and all(one.begun is paid[0].begun for one in paid):
+            begun[question.label] = paid[0].begun
             open_ones.remove(question)
     names = {question.label for question in study.requests}
     joints = joined(open_ones, study.fraction, partial(_planned, study, abouts), names)
-    taken = {part.name: joint.question for joint in joints for part in joint.question.questions}
+    lines = [_begun_line(record) for record in {record.seq: record for record in begun.values()}.values()]
+    taken = {label: paid_question(record) for label, record in begun.items()}
+    taken |= {str(part.name): joint.question for joint in joints for part in joint.question.questions}
     kept = {one.label: one for one in (taken.get(question.label, question) for question in asked)}
-    return ReleasedTogether(tuple(kept.values()), tuple(joint.line for joint in joints), frozenset(before))
+    return ReleasedTogether(tuple(kept.values()), (*lines, *(joint.line for joint in joints)), frozenset(before))
+
+
+def _begun_line(paid: Record) -> str:
+    """What becomes of a release that was interrupted, whatever the study asks by now."""
+    return (
+        f"The release {paid.data['question']!r} was paid for (entry {paid.seq} of the ledger) and interrupted before "
+        "it was drawn: barrow release finishes it as it was paid for, and costs nothing more for it"
+    )
 
 
 def _payments(study: Study) -> Sequence[Record] | None:

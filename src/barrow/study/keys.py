@@ -18,7 +18,7 @@ from barrow.ledger.state import Record
 from barrow.planning.terms import Terms
 from barrow.queries.query import plain
 from barrow.questions import Answer, Question, declared_parts
-from barrow.questions.question import asked_of, named_part
+from barrow.questions.question import asked_of, named_part, to_question
 from barrow.questions.releasing import parameters
 from barrow.study.about import ALL, About
 from barrow.study.study import Study
@@ -183,18 +183,40 @@ def has_ended(paid: Record, records: Sequence[Record]) -> bool:
     return any(other.data.get("reserve") == paid.seq for other in records if other.kind in _ENDS)
 
 
-def paid_before(study: Study, question: Question, about: About, records: Sequence[Record]) -> tuple[bool, bool]:
-    """Whether a question was ever paid for by itself, of any records; and whether together with others, of these.
+@dataclass(frozen=True)
+class PaidBefore:
+    """What a ledger has paid for a question.
+
+    Attributes:
+        alone: Whether it was ever paid for by itself, of any records.
+        together: Whether it was paid for together with others, of these records, and drawn or given up.
+        begun: The payment for it together with others, of these records, that was interrupted before it was drawn.
+    """
+
+    alone: bool
+    together: bool
+    begun: Record | None
+
+
+def paid_before(study: Study, question: Question, about: About, records: Sequence[Record]) -> PaidBefore:
+    """What was paid for a question, by itself or together with others.
 
     No plan is made for it: what is asked, and not what was chosen, says so.
     """
     terms = study.terms(question, reads=about.window)
     asked = {name: _line(value) for name, value in _asked(study, question, terms, about, {}).items()}
-    part, alone, together = named_part(question), False, False
+    part, alone, together, begun = named_part(question), False, False, None
     for record in records:
         if record.kind == "reserve" and record.data["question"] == question.label:
             known = record.data["parameters"]
             alone = alone or (isinstance(known, Mapping) and _line(known.get("question")) == asked["question"])
         elif record.kind == "reserve" and _is_part(part, asked, record):
-            together = together or has_ended(record, records)
-    return alone, together
+            ended = has_ended(record, records)
+            together, begun = together or ended, begun if ended else record
+    return PaidBefore(alone, together, begun)
+
+
+def paid_question(paid: Record) -> Question:
+    """The question of a payment, with the fraction that it has."""
+    known = paid.data["parameters"]
+    return to_question({**known["question"], "name": paid.data["question"], "fraction": known["fraction"]})
