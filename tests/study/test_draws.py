@@ -153,7 +153,7 @@ def test_a_draw_that_cannot_be_removed_stops_the_next_one(tmp_path, study, monke
 
 WRITERS = {
     "csv": "barrow.study.outputs.csv_text",
-    "parquet": "barrow.study.outputs._parquets",
+    "parquet": "barrow.study.outputs.parquet_of",
     "geojson": "barrow.study.outputs._geojson",
     "report": "barrow.render.release_files",
     "statement": "barrow.study.rehearsal.statement_text",
@@ -190,16 +190,16 @@ def test_what_a_dummy_meets_too_is_resumed_and_what_values_may_cause_is_given_up
     """The writer breaks after the payment: for every table, or (perhaps) because of what was drawn."""
     from barrow.study import outputs
 
-    write, paid = outputs._parquets, threading.Event()
+    write, paid = outputs.parquet_of, threading.Event()
     reserve = Ledger.reserve
     monkeypatch.setattr(Ledger, "reserve", lambda self, **request: (reserve(self, **request), paid.set())[0])
 
-    def later(tables, place):
-        dummy = tables["values"][0]["output"] == "dummy"
-        return broken() if paid.is_set() and (everything or not dummy) else write(tables, place)
+    def later(columns, *rest):
+        dummy = columns["output"][0] == "dummy"
+        return broken() if paid.is_set() and (everything or not dummy) else write(columns, *rest)
 
     with monkeypatch.context() as patch:
-        patch.setattr(outputs, "_parquets", later)
+        patch.setattr(outputs, "parquet_of", later)
         with pytest.raises(LostReleaseError) as error:
             study.release(out=tmp_path / "out")
     assert ("costs nothing more" in str(error.value)) is everything

@@ -154,7 +154,7 @@ if sys.orig_argv[1:] == ["-m", "barrow.web.child"]:
             session.connection.create_function("begun", begun, side_effects=True)
             session.rows("SELECT sum(a.range * b.x) FROM range(1000000000000) a, (SELECT begun(1::BIGINT) AS x) b")
 
-    DuckDBEngine.count = DuckDBEngine.sums = count
+    DuckDBEngine.count_cells = DuckDBEngine.sum_cells = count
 """
 """In the process that reads: a query that says itself that it has begun, and would run for days."""
 
