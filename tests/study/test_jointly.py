@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -203,15 +204,19 @@ def test_a_payment_that_came_in_between_is_seen_under_the_lock(tmp_path):
     assert paid(one) == ["r5-r20-r30-r50"]
 
 
-def test_months_are_released_together_and_shown_alone(tmp_path):
-    file = tmp_path / "rides.csv"
+def monthly(folder: Path, questions: object = REGIONS) -> bw.Study:
+    file = folder / "rides.csv"
     rows = [(uid, item, f"2026-0{1 + i % 3}-0{1 + i % 9} 08:00") for i, (uid, item) in enumerate(ROWS)]
     file.write_text("uid,item,at\n" + "".join(f"{uid},{item},{at}\n" for uid, item, at in rows))
     data = bw.read(str(file), user="uid", item="item", time="at", period="month", zone="UTC")
-    one = bw.Study(
-        LINE, ["all, 6 km, 0.5, in any month"], questions=REGIONS, users=50, dataset="rides", data=data,
-        ledger=str(tmp_path / "rides.ledger"),
+    return bw.Study(
+        LINE, ["all, 6 km, 0.5, in any month"], questions=questions, users=50, dataset="rides", data=data,
+        ledger=str(folder / "rides.ledger"),
     )  # fmt: skip
+
+
+def test_months_are_released_together_and_shown_alone(tmp_path):
+    one = monthly(tmp_path)
     bw.Ledger.create(str(one.ledger), one)
     (joint,) = jointly(one, one.questions, lambda question: one.abouts(question, "2026-01")).questions
     one.release(joint, period="2026-01", out=tmp_path / "january")
@@ -220,6 +225,34 @@ def test_months_are_released_together_and_shown_alone(tmp_path):
     assert paid(one) == ["r5-r20-r30-r50", "r20"]
     with pytest.raises(bw.BarrowError, match="does not fit the promises"):  # of all months, which January is not
         one.release("r20", period="all", out=tmp_path / "all")
+
+
+def test_months_that_were_interrupted_in_between_go_on_together(tmp_path):
+    small = [replace(region, fraction="0.1") for region in REGIONS]
+    one = monthly(tmp_path, small)
+    bw.Ledger.create(str(one.ledger), one)
+    range_of = partial(one.abouts, period="2026-01..2026-03")
+
+    def killed(stage: str) -> None:
+        if stage == "draw":
+            raise KeyboardInterrupt
+
+    (joint,) = jointly(one, one.questions, range_of).questions
+    one.release(joint, period="2026-01", out=tmp_path / "1")
+    (february,) = [about for each in one.abouts(joint, "2026-02") for about in each]
+    with pytest.raises(BaseException, match="interrupted"):
+        run_release(one, joint, about=february, out=tmp_path / "2", stages=killed)
+    told = jointly(one, one.questions, range_of)
+    assert [question.label for question in told.questions] == ["r5-r20-r30-r50"]
+    for month in (1, 2, 3):  # the first is shown, the second finished, the third is new
+        one.release(told.questions[0], period=f"2026-0{month}", out=tmp_path / str(month))
+    assert paid(one) == ["r5-r20-r30-r50"] * 3
+    longer = partial(one.abouts, period="2026-03..2026-04")
+    (line,) = jointly(one, one.questions, longer).lines
+    assert line == "r5-r20-r30-r50 is one release as it was of other periods (entry 9 of the ledger)"
+    for other in (small[:3], [replace(region, fraction="0.2") for region in REGIONS]):  # nobody asked to pay that
+        edited = one.replace(questions=other)
+        assert jointly(edited, edited.questions, longer).questions == edited.questions
 
 
 def wrong_pairs(answer: ShapedHoldersAnswer, table: np.ndarray) -> int:

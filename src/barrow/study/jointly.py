@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,7 +13,7 @@ from barrow.promises import Model
 from barrow.questions import Answer, Question
 from barrow.questions.together import joined, may_join
 from barrow.study.about import About
-from barrow.study.keys import paid_before, paid_question
+from barrow.study.keys import PaidBefore, paid_before, paid_names, paid_question, paid_text
 from barrow.study.parts import plan_parts
 from barrow.study.study import Study
 
@@ -42,7 +42,8 @@ def jointly(study: Study, questions: Iterable[Question], abouts: Abouts) -> Rele
     Alone each question has its fraction of every promise; together they have the sum of these, and each move of a
     record is paid for once. A question that was released alone stays alone, and so does every one whose release needs
     approval: approvers sign for each of them. A release of several that was interrupted before it was drawn is finished
-    as it was paid for, also where questions were added since, or stand in another order.
+    as it was paid for, also where questions were added since, or stand in another order; and one that some of several
+    periods have already is the same one for the others.
 
     >>> import barrow as bw
     >>> regions = [bw.Region(name=f"r{c}", center=c, radius="4 km", ramp="6 km") for c in (5, 20, 30, 50)]
@@ -58,23 +59,58 @@ def jointly(study: Study, questions: Iterable[Question], abouts: Abouts) -> Rele
     records = _payments(study)
     if records is None or (len(open_ones) < 2 and not records):
         return ReleasedTogether(asked)
-    before, begun = set(), dict[str, Record]()
-    for question in tuple(open_ones):
-        paid = [paid_before(study, question, about, records) for each in abouts(question) for about in each]
-        if paid and all(one.together for one in paid):
-            before.add(question.label)
-        if any(one.alone or one.together for one in paid):
-            open_ones.remove(question)
-        elif paid and paid[0].begun is not None and all(one.begun is paid[0].begun for one in paid):
-            begun[question.label] = paid[0].begun
-            open_ones.remove(question)
+    paid = {
+        question.label: [paid_before(study, question, about, records) for each in abouts(question) for about in each]
+        for question in open_ones
+    }
+    before = {label for label, each in paid.items() if each and all(one.joint and one.ended for one in each)}
+    going_on = _going_on(study, [one for one in open_ones if one.label not in before], paid)
+    open_ones = [one for one in open_ones if not any(each.alone or each.joint for each in paid[one.label])]
     names = {question.label for question in study.requests}
     joints = joined(open_ones, study.fraction, partial(_planned, study, abouts), names)
-    lines = [_begun_line(record) for record in {record.seq: record for record in begun.values()}.values()]
-    taken = {label: paid_question(record) for label, record in begun.items()}
+    taken = {label: joint.question for joint in going_on for label in joint.labels}
     taken |= {str(part.name): joint.question for joint in joints for part in joint.question.questions}
     kept = {one.label: one for one in (taken.get(question.label, question) for question in asked)}
-    return ReleasedTogether(tuple(kept.values()), (*lines, *(joint.line for joint in joints)), frozenset(before))
+    lines = *(joint.line for joint in going_on), *(joint.line for joint in joints)
+    return ReleasedTogether(tuple(kept.values()), lines, frozenset(before))
+
+
+@dataclass(frozen=True)
+class _GoingOn:
+    """A release of several that was begun, or made of other periods.
+
+    Attributes:
+        question: What it asks.
+        labels: Which of the questions that are asked it answers.
+        line: What becomes of it.
+    """
+
+    question: Question
+    labels: tuple[str, ...]
+    line: str
+
+
+def _going_on(study: Study, questions: Sequence[Question], paid: Mapping[str, Sequence[PaidBefore]]) -> list[_GoingOn]:
+    """Releases of several that questions go on with: what was interrupted, and what some of the periods have already.
+
+    Where nothing is left to pay, the study may ask otherwise by now: what was paid for is finished. Where periods are
+    left it must ask for the same ones, with the same fraction.
+    """
+    found: dict[str, tuple[Record, list[Question]]] = {}
+    for question in questions:
+        joints = {paid_text(one.joint): one.joint for one in paid[question.label] if one.joint is not None}
+        if len(joints) == 1 and not any(one.alone for one in paid[question.label]):
+            ((text, record),) = joints.items()
+            found.setdefault(text, (record, []))[1].append(question)
+    result = []
+    for record, mine in found.values():
+        joint, labels = paid_question(record), tuple(question.label for question in mine)
+        each = [one for label in labels for one in paid[label]]
+        same = set(paid_names(record)) == set(labels) and sum(map(study.fraction, mine)) == study.fraction(joint)
+        if same or all(one.joint is not None for one in each):
+            begun = any(one.joint is not None and not one.ended for one in each)
+            result.append(_GoingOn(joint, labels, _begun_line(record) if begun else _further_line(record)))
+    return result
 
 
 def _begun_line(paid: Record) -> str:
@@ -83,6 +119,11 @@ def _begun_line(paid: Record) -> str:
         f"The release {paid.data['question']!r} was paid for (entry {paid.seq} of the ledger) and interrupted before "
         "it was drawn: barrow release finishes it as it was paid for, and costs nothing more for it"
     )
+
+
+def _further_line(paid: Record) -> str:
+    """Why questions are released together now: they were before."""
+    return f"{paid.data['question']} is one release as it was of other periods (entry {paid.seq} of the ledger)"
 
 
 def _payments(study: Study) -> Sequence[Record] | None:

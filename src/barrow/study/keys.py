@@ -146,7 +146,7 @@ class AskedRelease:
     def _refuse_unfinished(self, paid: Record, records: Sequence[Record]) -> None:
         if has_ended(paid, records):
             return
-        names = ", ".join(part.get("name", part["kind"]) for part in paid.data["parameters"]["question"]["parts"])
+        names = ", ".join(paid_names(paid))
         raise ParameterError(
             f"The release {paid.data['key']!r} of several questions together ({names}) was paid for (entry {paid.seq} "
             "of the ledger) and interrupted before it was drawn.",
@@ -189,13 +189,13 @@ class PaidBefore:
 
     Attributes:
         alone: Whether it was ever paid for by itself, of any records.
-        together: Whether it was paid for together with others, of these records, and drawn or given up.
-        begun: The payment for it together with others, of these records, that was interrupted before it was drawn.
+        joint: The payment for it together with others, of these records; rather one that has ended.
+        ended: Whether that was drawn or given up, and not interrupted before.
     """
 
     alone: bool
-    together: bool
-    begun: Record | None
+    joint: Record | None
+    ended: bool
 
 
 def paid_before(study: Study, question: Question, about: About, records: Sequence[Record]) -> PaidBefore:
@@ -205,18 +205,29 @@ def paid_before(study: Study, question: Question, about: About, records: Sequenc
     """
     terms = study.terms(question, reads=about.window)
     asked = {name: _line(value) for name, value in _asked(study, question, terms, about, {}).items()}
-    part, alone, together, begun = named_part(question), False, False, None
+    part, alone, joint, ended = named_part(question), False, None, False
     for record in records:
         if record.kind == "reserve" and record.data["question"] == question.label:
             known = record.data["parameters"]
             alone = alone or (isinstance(known, Mapping) and _line(known.get("question")) == asked["question"])
         elif record.kind == "reserve" and _is_part(part, asked, record):
-            ended = has_ended(record, records)
-            together, begun = together or ended, begun if ended else record
-    return PaidBefore(alone, together, begun)
+            drawn = has_ended(record, records)
+            joint, ended = (record, drawn) if drawn or not ended else (joint, ended)
+    return PaidBefore(alone, joint, ended)
 
 
 def paid_question(paid: Record) -> Question:
     """The question of a payment, with the fraction that it has."""
     known = paid.data["parameters"]
     return to_question({**known["question"], "name": paid.data["question"], "fraction": known["fraction"]})
+
+
+def paid_text(paid: Record) -> str:
+    """A payment's name, question and fraction as one text, whichever records it was for."""
+    known = paid.data["parameters"]
+    return _line([paid.data["question"], known["question"], known["fraction"]])
+
+
+def paid_names(paid: Record) -> list[str]:
+    """Which questions a payment for several of them is for; those without a name are called by their kind."""
+    return [part.get("name", part["kind"]) for part in paid.data["parameters"]["question"]["parts"]]
