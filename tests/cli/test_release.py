@@ -149,8 +149,9 @@ def test_a_released_histogram_shows_what_stands_out_with_intervals(barrow, tmp_p
     asked[-1] = "few"
     assert barrow("init", "days.csv", *few, "--fraction", "1/1000", *asked)[0] == 0
     shown = re.sub(r"\s+", " ", barrow("release", "--study", "few.toml", "--out", "few")[1])
-    assert "None of 7 values stands out from the noise by itself" in shown
-    assert "The answer will be nearly useless" in shown
+    # One release in twenty or so has a value that noise alone lifted.
+    assert re.search("None of 7 values stands out from the noise by itself|1 region stands out from the noise", shown)
+    assert "The answer is nearly useless" in shown
 
 
 def test_check_takes_a_folder_and_an_encoding(barrow, tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from barrow.local.server import Server
 from barrow.mechanisms.user_level.local import local_subsets
 from barrow.noise.source import SeededSource
 from barrow.questions.collecting import for_people
+from barrow.render.layers import layers_of
 from barrow.render.report import collected_report, report_html
 from barrow.spaces import Clustered, Discrete, Line
 from barrow.study import Study
@@ -50,6 +53,21 @@ def test_local_results_have_the_report_of_a_release(question):
     if "items" not in question[:5]:
         assert "95\u00a0% interval" in page
         assert {"low_95", "half_width_95"} & set(result.tables["values"][0])
+
+
+def test_bars_of_counted_reports_begin_at_0_and_are_called_by_their_ends():
+    result = collected("items(items=2)")
+    assert {"0 reports", "number of reports"} <= set(re.findall(r">([^<>]+)</text>", result.plot().svg))
+    assert "share of people" not in result.plot().svg
+    assert re.search(r"<td[^>]*>0 to 10 min</td>", report_html(collected_report(result)))
+
+
+def test_another_draw_of_decoded_shares_is_nowhere_below_0():
+    result = collected("frequency(items=2)", model="shuffle", promises=["all, 20 min, 2", "all, anywhere, 4"])
+    assert min(row["unbiased"] for row in result.tables["values"]) < 0.0
+    layer, *_ = layers_of(result.plan, result.statement.answer, result.tables)
+    assert min(float(np.min(frame)) for frame in layer.frames) >= 0.0
+    assert "0 %" in re.findall(r">([^<>]+)</text>", result.plot().svg)
 
 
 def test_shuffled_results_too():

@@ -24,6 +24,7 @@ from barrow.questions.histogram_answer import HistogramAnswer
 from barrow.questions.plan_text import answer_json, plan_lines, warnings
 from barrow.spaces import Clustered, Discrete, Euclidean, Line, NoRecords, Product
 from barrow.spaces.grids import snapping_means
+from barrow.study import Study
 from barrow.transport import measure_of
 from barrow.web.example import simulated
 from tests.mechanisms.test_screened import skewed
@@ -250,6 +251,17 @@ def ratio(plan: HistogramAnswer, truth: np.ndarray, count: int = 40, few: int = 
 def test_a_line_says_its_own_error(users):
     plan = planned(LINE, ["all, anywhere, 3"], users, mechanism="cells", definition="user_level")
     assert 0.67 <= ratio(plan, np.append(skewed(), 0.0)) <= 1.5
+
+
+def test_what_a_coarse_graph_says_of_itself_lies_in_the_range_that_it_gives():
+    study = Study("line(low=0, high=100, step=5, unit='years', cells=True)", ["all, 10 years, 1"], users=3000,
+                  model="local")  # fmt: skip
+    plan = study.plan("histogram")
+    low, high = between(plan.target, plan.mechanism, plan.target.reference)
+    for predicted in (low / 2.0, (low + high) / 2.0, 2.0 * high):
+        own = own_error(plan.target, plan.mechanism, plan.target.reference, predicted)
+        assert own.between is not None
+        assert own.between[0] <= own.about <= own.between[1]
 
 
 def test_flights_say_their_own_error():

@@ -64,7 +64,7 @@ def approve(
         state.consent.quorum.check(by, SigningKey.read(key))
     folder = Path(proposal) if Path(proposal).is_dir() else Path(proposal).parent
     place = out or folder / f"{by}{END}"
-    write_new(place, [signed.content], f"--out {by}-2{END}")
+    write_new(place, [signed.content], f"--out {Path(place).with_name(f'{by}-2{END}')}")
     lines += ["", f"Signed by {by} until {signed.wire.expires[:10]}: wrote {place}."]
     if state is None:
         lines.append(f"Next, where the ledger is: barrow ledger accept {place}")

@@ -8,6 +8,15 @@ from pathlib import Path
 from barrow.errors import ParameterError
 
 
+def beside(place: Path) -> Path:
+    """Another name in the same folder, to be suggested where there is a file already.
+
+    >>> beside(Path("out/visits.html")).as_posix()
+    'out/visits-2.html'
+    """
+    return place.with_name(f"{place.stem}-2{place.suffix}")
+
+
 def write_new(place: Path, pieces: Iterable[bytes], fix: str) -> None:
     """Write a new file; refused where there is one."""
     try:
@@ -17,14 +26,14 @@ def write_new(place: Path, pieces: Iterable[bytes], fix: str) -> None:
         raise ParameterError(
             f"The file {str(place)!r} cannot be written: {error.strerror}.",
             allowed="a new file in a folder that you may write to",
-            fix=fix,
+            fix=fix if place.parent.is_dir() else f"mkdir -p {place.parent}",
         ) from None
 
 
 def refuse_existing(folder: Path, option: str) -> None:
     """Refuse a folder that exists."""
     if folder.exists():
-        fix = f"{option} {folder.name}-2"
+        fix = f"{option} {beside(folder)}"
         raise ParameterError(f"The folder {str(folder)!r} exists.", allowed="a new folder", fix=fix)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from barrow.cli.files import write_new
+from barrow.cli.files import beside, write_new
 from barrow.cli.terminal import echo
 from barrow.render import report as pages
 
@@ -31,7 +31,7 @@ def write_page(report: Callable[[], ReportPage | str], place: str | None, opened
     file = Path(place or default)
     built = report()
     page = built if isinstance(built, str) else pages.report_html(built)
-    write_new(file, [page.encode()], f"{file.stem}-2.html")
+    write_new(file, [page.encode()], str(beside(file)))
     if opened:
         show_page(file)
     return str(file)

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from barrow.cli import work
-from barrow.cli.files import write_new
+from barrow.cli.files import beside, write_new
 from barrow.cli.study_options import asking_options, part_options, pool_options, study_and_questions
 from barrow.cli.terminal import Printer, echo_json, echo_raw, output_options
 from barrow.engines.sql.foreign import FOREIGN, SqlStatement, dialect_named, self_test, written
@@ -89,7 +89,7 @@ def sql(
     if out is None:
         echo_json(told) if output.as_json else echo_raw(text.rstrip("\n"))
         return
-    script, other = Path(out).with_name(f"{Path(out).stem}-tables.sql"), f"--out {Path(out).stem}-2.sql"
+    script, other = Path(out).with_name(f"{Path(out).stem}-tables.sql"), f"--out {beside(Path(out))}"
     write_new(Path(out), [text.encode()], other)
     note = "" if known.tried else f" It was never run on {dialect} itself: try --self-test there first."
     if statement.tables:

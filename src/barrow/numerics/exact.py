@@ -346,7 +346,11 @@ def plus_minus(value: float, width: float, unit: str = "") -> str:
 
     >>> plus_minus(1765.92, 39.4, "km"), plus_minus(0.0424713, 0.00532), plus_minus(32.2, 0.0, "min")
     ('1,766 ± 40 km', '0.0425 ± 0.0054', '32.2 ± 0 min')
+    >>> plus_minus(0.7573, 0.2589, "%")
+    '76 % ± 27 %'
     """
+    if unit == PERCENT:
+        return " % ± ".join(plus_minus(100.0 * value, math.nextafter(100.0 * width, math.inf)).split(" ± ")) + " %"
     if not 0.0 < width < math.inf:
         return f"{near(value, digits=6)} ± {at_most(width)} {unit}".rstrip()
     last = math.floor(math.log10(width)) - 1

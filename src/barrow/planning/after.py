@@ -65,7 +65,8 @@ def own_error(target: HistogramTarget, built: Simulable, shares: Floats, predict
     lone = single_items(built, here)
     if lone is None:
         return OwnError(error_at(target, built, here, draws))
-    return OwnError(predicted, between(target, built, here, draws))
+    low, high = between(target, built, here, draws)
+    return OwnError(min(max(predicted, low), high), (low, high))
 
 
 def between(target: HistogramTarget, built: Simulable, shares: Floats, draws: int = 1) -> tuple[float, float]:

@@ -140,15 +140,15 @@ def useless(error: float, guess: float | None, unit: str, most: float | None = N
         unit: Of both.
         most: What the answer errs by at most, about; ``error`` by default.
 
-    >>> useless(0.1, 0.4, "km"), useless(0.1, 0.4, "km", 0.3)[0][:77]
-    ([], 'The answer will be nearly useless: it is off by about 0.1 km, at most about 0')
+    >>> useless(0.1, 0.4, "km"), useless(0.1, 0.4, "km", 0.3)[0][:72]
+    ([], 'The answer is nearly useless: it is off by about 0.1 km, at most about 0')
     """
     largest = error if most is None else max(most, error)
     if guess is None or largest < guess / 2.0:
         return []
     about = f"about {near(error, unit)}" + ("" if most is None else f", at most about {near(largest, unit)}")
     return [
-        f"The answer will be nearly useless: it is off by {about}, and without any data the error would be "
+        f"The answer is nearly useless: it is off by {about}, and without any data the error would be "
         f"{near(guess, unit)}."
     ]
 

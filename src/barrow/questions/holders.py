@@ -162,7 +162,7 @@ def _(answer: HoldersAnswer, drawn: Sample) -> list[str]:
     """The values with their intervals."""
     tables = answer.tables(drawn)
     named = list(zip(names_of(tables["values"]), tables["values"], strict=True))[:12]
-    lines = [f"{name}: {value_words(row, answer.query.unit)}" for name, row in named]
+    lines = [f"{name}: {value_words(row, answer.said_in)}" for name, row in named]
     (share,) = tables["people"]
     return [*lines, f"people with records: {value_words(share, PERCENT)}"]
 

@@ -20,7 +20,7 @@ from barrow.mechanisms.summed import SummedNoise
 from barrow.noise import Center
 from barrow.noise.source import SeededSource
 from barrow.numerics import exact_text, float_up
-from barrow.numerics.exact import at_most, near, plus_minus
+from barrow.numerics.exact import PERCENT, at_most, near, plus_minus
 from barrow.planning.candidates import Candidate, checked_definition, preferred, user_level_within
 from barrow.planning.linear import errors_within, user_level_errors
 from barrow.planning.notes import Note, Severity, warnings_of
@@ -257,6 +257,11 @@ class LinearAnswer(RankedAnswer):
         return self.question.outputs_of(space) if isinstance(self.question, Linear) else ()
 
     @property
+    def said_in(self) -> str:
+        """The unit in which values are said: shares in per cent."""
+        return PERCENT if self.question.traits.in_percent else self.query.unit
+
+    @property
     def half_width(self) -> float:
         """Each value will be within this of the true one with probability at least 95 %, in the question's unit."""
         return self.chosen.error + self.moved
@@ -453,13 +458,15 @@ def _(answer: LinearAnswer, thorough: bool) -> tuple[float, float] | None:
 @summary.register(LinearAnswer)
 def value_lines(answer: LinearAnswer, drawn: Sample) -> list[str]:
     """The values with their errors, or how many of them stand out from the noise."""
-    unit, width, values = answer.query.unit, answer.half_width, drawn.values
+    unit, width, values = answer.said_in, answer.half_width, drawn.values
     if len(values) <= 12:
         named = zip(answer.query.outputs, values, strict=True)
         return [f"{name}: {plus_minus(float(value), width, unit)} (95 %)" for name, value in named]
     width = answer.half_width_all  # of thousands of values some pass a threshold for one value
     above = int((values > width).sum())
-    return [f"{above:,} of {len(values):,} values stand out from the noise (all at once ± {width:.3g}, 95 %)."]
+    return [
+        f"{above:,} of {len(values):,} values stand out from the noise (all at once ± {at_most(width, unit)}, 95 %)."
+    ]
 
 
 @collected.register(LinearAnswer)
@@ -470,13 +477,13 @@ def _(answer: LinearAnswer, collector: ReportSums) -> Collected:
     spread = sums.spreads(grid)
     about = None if spread is None else [width + slack + query.rounding_upper for width in spread]
     rows = answer.rows_of(means, [noise + slack] * len(means))
-    unit = f" {query.unit}".rstrip()
-    like = [""] * len(rows) if about is None else [f"; people like them: about ± {width:.3g}{unit}" for width in about]
+    unit = answer.said_in
+    like = [""] * len(rows) if about is None else [f"; people like them: about ± {near(w, unit)}" for w in about]
     lines = [
-        f"{row['output']}: {plus_minus(row['value'], row['half_width_95'], query.unit)} (95 %, of these people){words}"
+        f"{row['output']}: {plus_minus(row['value'], row['half_width_95'], unit)} (95 %, of these people){words}"
         for row, words in zip(rows, like, strict=True)
     ]
-    lines.append(f"From {sums.n:,} reports; noise alone: ± {noise:.3g}{unit} (95 %).")
+    lines.append(f"From {sums.n:,} reports; noise alone: ± {near(noise, unit)} (95 %).")
     details = {
         "outputs": list(query.outputs),
         "unit": query.unit,
@@ -557,21 +564,21 @@ def useless_values(answer: LinearAnswer, whole: float, wider: str = "") -> list[
     """
     if answer.half_width < whole / 4.0:
         return []
-    unit = f" {answer.query.unit}".rstrip()
+    said = answer.said_in
     better, room = finer_words(answer.terms) or wider, whole / 4.0 - answer.moved
     if room <= 0.0:
         better = (
-            f"Snapping records to the grid alone may move it by {at_most(answer.moved)}{unit}: finer cells would help, "
+            f"Snapping records to the grid alone may move it by {at_most(answer.moved, said)}: finer cells would help, "
             "more people would not."
         )
     if not better:
         times, local = (answer.half_width - answer.moved) / room, answer.terms.model is Model.LOCAL
         people = math.ceil(answer.terms.users * (times * times if local else times))
         looser = f"promises {near(times, digits=2)} times looser"
-        better = f"About {people:,} people, or {looser}, would make it ± {near(whole / 4.0)}{unit}."
+        better = f"About {people:,} people, or {looser}, would make it ± {near(whole / 4.0, said)}."
     return warnings_of(
         [
-            f"The answer will be nearly useless: ± {at_most(answer.half_width)}{unit} is the expected error, and all "
-            f"possible answers lie within {near(whole)}{unit} of each other. {better}"
+            f"The answer is nearly useless: ± {at_most(answer.half_width, said)} is the expected error, and all "
+            f"possible answers lie within {near(whole, said)} of each other. {better}"
         ]
     )

@@ -109,7 +109,7 @@ def off_words(statement: Statement, predicted: float, most: float) -> str:
 def nearly_useless(what: str, users: int, times: float, would: str) -> list[Note]:
     """A warning that an answer says hardly anything, and so many times more people or looser promises that help."""
     people = f"About {math.ceil(users * times):,} people, or promises {near(times, digits=2)} times looser"
-    return warnings_of([f"The answer will be nearly useless: {what}. {people}, would {would}."])
+    return warnings_of([f"The answer is nearly useless: {what}. {people}, would {would}."])
 
 
 def people_words(plan: Answer, most: float, guess: float) -> str:

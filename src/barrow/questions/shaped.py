@@ -157,7 +157,7 @@ def _(answer: StrategyAnswer, sample: Sample) -> list[str]:
     """The answers with their errors, or how many of them stand out from the noise."""
     if len(sample.values) > 12:
         return value_lines(answer, sample)
-    names, unit = names_of(answer.tables(sample)["values"]), answer.query.unit
+    names, unit = names_of(answer.tables(sample)["values"]), answer.said_in
     rows = zip(names, sample.values, answer.widths, strict=True)
     return [f"{name}: {plus_minus(float(value), width, unit)} (95 %)" for name, value, width in rows]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from barrow.numerics.exact import near
 from barrow.numerics.places import Places
 from barrow.render import figures
 from barrow.render.figures import Figure, bars, histogram, icicle, matrix, network, ring
@@ -105,7 +106,7 @@ def _(space: LabelledSpace) -> Sequence[str]:
 
 
 def _spans(ends: Floats) -> list[str]:
-    return [f"{a:.6g} to {b:.6g}" for a, b in pairwise(ends.tolist())]
+    return [f"{near(a, digits=6)} to {near(b, digits=6)}" for a, b in pairwise(ends.tolist())]
 
 
 def _columns(space: Line) -> Floats:

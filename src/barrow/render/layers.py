@@ -58,6 +58,8 @@ def _drawn(answer: Answer, tables: Mapping[str, Rows], seed: int) -> Rows | None
         if len(shares) != space.items or not shares.sum() > 0.0:
             return None
         again = simulated(answer, shares / shares.sum(), seed)[: len(rows)]
+        if all(number(row, "share") >= 0.0 for row in rows):  # decoded, and so are these but for whole reports
+            again = np.maximum(again, 0.0)
         return [{"share": share} for share in again.tolist()]
     values = noisy_values(answer, tables) if answer.terms.model is Model.CENTRAL else None
     if values is None:

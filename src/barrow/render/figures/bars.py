@@ -155,7 +155,7 @@ def histogram(
     values: Numbers,
     *,
     axis: str = "",
-    what: str = "share of people's records",
+    what: str | None = None,
     labels: Sequence[object] | None = None,
     title: str = "Histogram",
     width: int = 720,
@@ -170,7 +170,7 @@ def histogram(
         edges: Where the bins begin and end: one more than there are values, rising.
         values: The share of each bin.
         axis: The unit of the edges.
-        what: What the values are.
+        what: What the values are; by default shares of people's records, or how many there are of what is counted.
         labels: What bins are called; by default their ends.
         title: What the figure is.
         width: In pixels.
@@ -201,7 +201,7 @@ def histogram(
     text, height = _finding(readings, name), min(height, round(0.8 * width))
     top, bottom = 34.0, height - 50.0
     all_ends = readings if scale is None else scale
-    y = AxisScale(all_ends.bottom, max(all_ends.top, 1e-300) * 1.04, bottom, top)
+    y = AxisScale(min(0.0, all_ends.bottom), max(all_ends.top, 1e-300) * 1.04, bottom, top)
     last = text_width(near(ends[-1], digits=6), 11.5) / 2.0
     left, right = ticks_width(y, lambda t: near(t, readings.unit)), width - max(14.0, last + 2.0)
     x = AxisScale(float(ends[0]), float(ends[-1]), left, right, axis)
@@ -209,7 +209,15 @@ def histogram(
     many = f"Each column shows the largest of its bins: there are {len(readings):,}."
     note = many if len(columns) < len(readings) else ""
     text += note and f" {note}"
-    body = [left_axis(y, left, clean(what), lambda t: near(t, readings.unit), right=right)]
+    body = [
+        left_axis(
+            y,
+            left,
+            clean(_counted(readings.unit) if what is None else what),
+            lambda t: near(t, readings.unit),
+            right=right,
+        )
+    ]
     gap = 1.2 if (right - left) / len(columns) > 5 else 0.0
     whiskers: list[str] = []
     for i, a, b in columns:
@@ -226,6 +234,10 @@ def histogram(
         *body, title=title, description=text, width=width, height=height, kind="histogram", reach=10**4
     )
     return replace(figure, data=ColumnData(ends, readings, clean(axis)))
+
+
+def _counted(unit: str) -> str:
+    return "share of people's records" if unit == PERCENT else f"number of {unit}" if unit else "value"
 
 
 def _finding(readings: Readings, name: Callable[[int], object]) -> str:

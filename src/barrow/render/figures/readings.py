@@ -101,7 +101,7 @@ class Readings:
     def bottom(self) -> float:
         """Where whiskers begin: a share is never below 0, so those of shares are cut there."""
         least = float(self.value.min() if self.low is None else self.low.min())
-        return 0.0 if self.unit == PERCENT and float(self.value.min()) >= 0 else least
+        return 0.0 if self.unit == PERCENT and float(self.value.min()) >= -_DECODED else least
 
     def pick(self, index: npt.NDArray[np.int64]) -> Readings:
         """Some of the readings."""
@@ -162,6 +162,10 @@ class Readings:
         if self.low is None or self.high is None:
             return False
         return not self.low[i] <= self.value[i] <= self.high[i]
+
+
+_DECODED = 1e-9
+"""What decoding leaves of a share that is 0."""
 
 
 def _shown(low: float, unit: str) -> float:

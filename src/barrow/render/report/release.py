@@ -294,7 +294,7 @@ def _names(released: Released, rows: Rows, order: Sequence[int]) -> list[str]:
         return placed_names([rows[i] for i in order], released.where)
     where = released.where
     inner = None if where is None else where.records_space
-    if inner is not None and "item" in rows[0] and inner.size == len(rows):
+    if inner is not None and {"item", "report"} & rows[0].keys() and inner.size == len(rows):
         return item_names(inner, order)
     every = names_of(rows)
     return [every[i] for i in order]
