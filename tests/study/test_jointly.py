@@ -21,6 +21,7 @@ from barrow.questions.shaped_holders import ShapedHoldersAnswer
 from barrow.spaces import Line
 from barrow.study import keys
 from barrow.study.jointly import jointly
+from barrow.study.prose import explain
 from barrow.study.release import run_release
 
 LINE = Line(0, 60, unit="km", step=1)
@@ -108,6 +109,19 @@ def test_one_payment_and_each_question_under_its_own_name(tmp_path, monkeypatch,
     monkeypatch.setattr(keys, "_is_part", lambda *_: False)  # planted: nobody looks among releases of several
     with pytest.raises(bw.BarrowError, match="does not fit the promises"):
         run("r20")
+
+
+def test_intervals_of_ratios_are_said_to_hold_one_by_one_and_to_grow_with_people_without_records(tmp_path):
+    one = study(tmp_path, missing=None)
+    bw.Ledger.create(str(one.ledger), one)
+    release = run_release(one, together(one)[0], out=tmp_path / "joint")
+    page = (release.folder / "report.html").read_text()
+    assert "Each interval holds with probability 95" in page
+    assert "at once" not in page.split("Each interval holds")[1].split("</p>")[0]
+    assert "All intervals hold at once" not in page
+    words = " ".join(explain(release.statement).split())
+    assert "% if everybody holds records, more the fewer do" in words
+    assert "off by at most" not in words
 
 
 def test_a_question_that_was_released_alone_stays_alone(tmp_path):

@@ -187,6 +187,13 @@ class Linear(Question):
         """How the noise was drawn."""
         facts = statement.answer
         unit = value_unit(facts, cls.traits.of_shares)
+        if facts.share_half_width_95 is not None:  # a ratio: the fewer hold records, the wider its interval
+            whole = at_most(needed(facts.half_width_95), unit, digits=4)
+            return [
+                noise_sentence(facts),
+                "Each value has an interval of its own, which contains the true value with probability 95 %: ± "
+                f"{whole} if everybody holds records, more the fewer do{snapping_words(facts, cls.traits.of_shares)}.",
+            ]
         all_at_once = at_most(needed(facts.half_width_95_all), unit, digits=4) if facts.outputs > 1 else ""
         many = f", all {facts.outputs:,} at once by {all_at_once}" if all_at_once else ""
         each = f"Each value is off by at most {at_most(needed(facts.half_width_95), unit, digits=4)}"

@@ -240,7 +240,8 @@ def _sure(released: Released, bounds: Bounds) -> list[str]:
             f"{STANDS} Variances are estimated from the reports, so this holds approximately and is not proved."
         )
     elif own_intervals(released):
-        many = "All intervals hold at once" if len(released.tables["values"]) > 1 else "The interval holds"
+        alone = "Each interval holds" if facts.share_half_width_95 is not None else "All intervals hold at once"
+        many = alone if len(released.tables["values"]) > 1 else "The interval holds"
         texts.append(f"{many} with probability 95 %: computed from the released values.")
     elif facts.half_width_95 is not None:
         each, every = facts.half_width_95, facts.half_width_95_all
