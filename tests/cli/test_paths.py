@@ -81,3 +81,22 @@ def test_a_query_over_the_records_keeps_the_source_of_the_study(barrow, tmp_path
     code, _, err = barrow("plan", "--sql", "SELECT uid, age FROM elsewhere")
     assert code == 1
     assert "elsewhere" in err
+
+
+def test_the_designer_takes_no_records_for_a_study(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "visits.csv").write_text("uid,age\na,1\n", encoding="utf-8")
+    code, _, err = barrow("design", "visits.csv", "--no-browser")
+    assert code != 0
+    assert "holds records" in err
+    assert 'type visits.csv there, under "Your file"' in " ".join(err.split())
+
+
+def test_what_is_suggested_stays_in_its_folder(barrow, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x.html").write_text("", encoding="utf-8")
+    code, _, err = barrow("explain", "--idea", "--html", "out/x.html")
+    assert (code != 0, "out/x-2.html" in err) == (True, True)
+    code, _, err = barrow("explain", "--idea", "--html", "none/x.html")
+    assert (code != 0, "mkdir -p none" in err) == (True, True)

@@ -58,6 +58,16 @@ def test_intervals_hold_the_true_quantile(spread, noise):
     assert all(row["low_95"] <= row["value"] <= row["high_95"] for row in rows)
 
 
+def test_intervals_end_where_the_line_does():
+    money = Line(0, 100_000, unit="EUR", step=1000, cells=True)
+    plan = Study(money, alpha=40, users=400).plan("quantile(of=['0.01', '0.99'])")
+    items = money.encode(np.repeat([10.0, 99_990.0], 200))
+    kinds, times = np.unique(items, return_counts=True)
+    held = Counts(kinds, np.ones(len(kinds), dtype=np.int64), times, users=400)
+    first, last = plan.tables(plan.draw(plan.statistics(held)))["values"]
+    assert (first["low_95"], last["high_95"]) == (0.0, 100_000.0)
+
+
 def test_skewed_people_have_an_interval_of_few_of_them():
     """On a line much wider than where people are, an interval is as narrow as the noise on a share allows."""
     minutes = Line(0, 1440, unit="min", points=range(0, 1441, 5))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from barrow.cli.numbers import Whole
 from barrow.cli.study_options import DEFAULT
 from barrow.cli.terminal import echo
+from barrow.errors import ParameterError
 from barrow.web.serving import serve
+
+_RECORDS = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".json", ".jsonl", ".ndjson", ".gz")
 
 
 @click.command()
@@ -24,4 +29,10 @@ def design(study: str, port: int, no_browser: bool) -> None:
       barrow design
       barrow design visits.toml --port 8000 --no-browser
     """  # noqa: D301  (click reads the backspace)
+    if study.lower().endswith(_RECORDS):
+        raise ParameterError(
+            f"{study!r} holds records, and the designer saves a study.",
+            allowed="a study file, new or old",
+            fix=f'barrow design, and type {Path(study).name} there, under "Your file"',
+        )
     serve(study, port=port, browser=not no_browser, say=echo)

@@ -146,7 +146,8 @@ def useless(error: float, guess: float | None, unit: str, most: float | None = N
     largest = error if most is None else max(most, error)
     if guess is None or largest < guess / 2.0:
         return []
-    about = f"about {near(error, unit)}" + ("" if most is None else f", at most about {near(largest, unit)}")
+    size, limit = near(error, unit), near(largest, unit)
+    about = f"about {size}" if limit == size else f"about {size}, at most about {limit}"
     return [
         f"The answer is nearly useless: it is off by {about}, and without any data the error would be "
         f"{near(guess, unit)}."

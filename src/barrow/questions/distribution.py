@@ -111,7 +111,7 @@ class QuantileReader:
         return [self.cumulative.interval(raw, float(share), level) for share in self.shares]
 
     def quantiles(self, raw: Floats, shares: Floats) -> Rows:
-        """A row for each quantile, with its interval; not determined where nobody may hold records.
+        """A row for each quantile, with its interval on the line; not determined where nobody may hold records.
 
         Args:
             raw: The noisy values.
@@ -120,6 +120,8 @@ class QuantileReader:
         people, off = self.cumulative.holders(raw, _LEVEL)
         determined, points = people > off, self._points
         moved = self._space.snapping_upper * self._space.diameter
+        line = self._space.records_space.geometry.lattice
+        low, high = (-np.inf, np.inf) if line is None else (float(line.low[0]), float(line.high[0]))
         below = np.cumsum(shares[: len(points)])
         rows: Rows = []
         for share, (first, last) in zip(self.shares, self.spans(raw), strict=True):
@@ -127,8 +129,8 @@ class QuantileReader:
             row: TableRow = {
                 "quantile": exact_text(share),
                 "value": float(points[min(max(at, first), last)]) if determined else None,
-                "low_95": float(points[first if determined else 0]) - moved,
-                "high_95": float(points[last if determined else -1]) + moved,
+                "low_95": max(float(points[first if determined else 0]) - moved, low),
+                "high_95": min(float(points[last if determined else -1]) + moved, high),
                 "unit": self._space.unit,
             }
             rows.append({**row, "determined": determined} if self.cumulative.apart else row)
