@@ -65,6 +65,19 @@ def test_questions_that_gain_are_one_release_and_it_is_the_workload(options):
     assert explicit.error == plan.error
 
 
+def test_what_questions_say_to_readers_is_said_of_them_together(tmp_path):
+    north = replace(REGIONS[0], name="north", title="The north", description="Where the mountains are.")
+    one = study(tmp_path, [north, *REGIONS[1:]], title="Rides")
+    bw.Ledger.create(str(one.ledger), one)
+    assert jointly(one, one.questions, one.abouts).questions[0].title == "The north; r20; r30; r50"
+    told = run_release(one, together(one)[0], out=tmp_path / "joint").statement
+    assert (told.title, told.description) == ("The north; r20; r30; r50", "north: Where the mountains are.")
+    plain = study(tmp_path, [replace(north, title="", description=""), *REGIONS[1:]], title="Rides")
+    assert jointly(plain, plain.questions, plain.abouts).before == {"north", "r20", "r30", "r50"}
+    long = study(questions=[replace(region, title=f"Region {k} " * 20) for k, region in enumerate(REGIONS)])
+    assert together(long)[0].title == ""  # which would be too long: the study's own, or the names
+
+
 def test_nothing_is_joined_where_nothing_would_be_gained():
     alone = [
         study(questions=[REGIONS[0]]),

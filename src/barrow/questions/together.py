@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TypeVar
 
 from barrow.numerics.exact import PERCENT, at_most
 from barrow.planning.candidates import ALIKE
 from barrow.questions.answer import Answer
 from barrow.questions.holders import HoldersAnswer
 from barrow.questions.linear import Linear, LinearAnswer
-from barrow.questions.question import Question, named_part
+from barrow.questions.question import MOST_WORDS, Question, asked_of, named_part
 from barrow.questions.shaped import StrategyAnswer
 from barrow.questions.workload import KINDS, Workload
 
 _QUICK = 200_000
 """Items times values up to which a joint strategy is looked for without being asked for."""
 _LONGEST = 80
+Asked = TypeVar("Asked", bound=Question)
 Planned = Callable[[Question], Answer | None]
 """From a question to its plan; None where it has none."""
 
@@ -77,10 +79,22 @@ def joined(
             wide = _widest(found)
             gaining = [q for q in group if plans[q.label].error >= ALIKE * wide[q.label]]
             if len(gaining) == len(group):
-                results.append(Joint(joint, _line(found, wide, plans)))
+                results.append(Joint(with_words(joint, group), _line(found, wide, plans)))
                 break
             group = gaining
     return results
+
+
+def with_words(joint: Asked, questions: Sequence[Question]) -> Asked:
+    """With what each of the questions says to readers: statement and report say it, as they would of each."""
+    own = [one for one in questions if one.description and "description" not in asked_of(one)]
+    title = "; ".join(one.title or one.label for one in questions) if any(one.title for one in questions) else ""
+    below = " ".join(f"{one.label}: {one.description}" for one in own)
+    return replace(joint, title=_fitting(title, "title"), description=_fitting(below, "description"))
+
+
+def _fitting(words: str, name: str) -> str:
+    return words if len(words) <= MOST_WORDS[name] else ""
 
 
 def _plain(plan: Answer | None) -> LinearAnswer | None:

@@ -11,7 +11,7 @@ from barrow.ledger import Ledger
 from barrow.ledger.state import Record
 from barrow.promises import Model
 from barrow.questions import Answer, Question
-from barrow.questions.together import joined, may_join
+from barrow.questions.together import joined, may_join, with_words
 from barrow.study.about import About
 from barrow.study.keys import PaidBefore, paid_before, paid_names, paid_question, paid_text
 from barrow.study.parts import plan_parts
@@ -104,7 +104,7 @@ def _going_on(study: Study, questions: Sequence[Question], paid: Mapping[str, Se
             found.setdefault(text, (record, []))[1].append(question)
     result = []
     for record, mine in found.values():
-        joint, labels = paid_question(record), tuple(question.label for question in mine)
+        joint, labels = with_words(paid_question(record), mine), tuple(question.label for question in mine)
         each = [one for label in labels for one in paid[label]]
         same = set(paid_names(record)) == set(labels) and sum(map(study.fraction, mine)) == study.fraction(joint)
         if same or all(one.joint is not None for one in each):
