@@ -183,14 +183,7 @@ def histogram(
     Ages. The largest value is 10 to 20 years: 75 %.
     """
     readings = Readings.of(values, **beside)
-    ends = finite(edges, "edges").ravel()
-    if len(ends) != len(readings) + 1 or not (np.diff(ends) > 0).all():
-        raise ParameterError(
-            f"There are {len(ends)} edges for {len(readings)} values.",
-            allowed="one edge more than values, each above the one before",
-            fix="edges=[0, 10, 20]",
-        )
-
+    ends = _rising(edges, len(readings))
     names = None if labels is None else checked_labels(labels, len(readings))
 
     def name(i: int) -> str:
@@ -234,6 +227,18 @@ def histogram(
         *body, title=title, description=text, width=width, height=height, kind="histogram", reach=10**4
     )
     return replace(figure, data=ColumnData(ends, readings, clean(axis)))
+
+
+def _rising(edges: Numbers, count: int) -> np.ndarray:
+    """The edges of so many bins, checked."""
+    ends = finite(edges, "edges").ravel()
+    if len(ends) != count + 1 or not (np.diff(ends) > 0).all():
+        raise ParameterError(
+            f"There are {len(ends)} edges for {count} values.",
+            allowed="one edge more than values, each above the one before",
+            fix="edges=[0, 10, 20]",
+        )
+    return ends
 
 
 def _counted(unit: str) -> str:
