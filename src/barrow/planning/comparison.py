@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from barrow.display import Displayed
 from barrow.numerics import float_up
+from barrow.numerics.exact import near
 from barrow.planning.candidates import Candidate, ErrorRatio, best_first, preferred, reasons, useless
 from barrow.planning.rules import CAVEATS, PaperRule
 from barrow.promises import alarm
@@ -237,8 +238,8 @@ class Comparison(Displayed):
 
     def _cells(self, candidate: Candidate, moves: tuple[Change, ...]) -> list[str]:
         at = [f"ε {candidate.epsilon_at(share, reach):.3g}" for _, share, reach, _ in moves]
-        spread = "" if candidate.standard_error is None else f" ± {candidate.standard_error:.1g}"
-        return [f"{candidate.error:.3g}{spread}", f"ε {candidate.guarantee.epsilon_at(1):.3g}", *at]
+        spread = "" if candidate.standard_error is None else f" ± {near(candidate.standard_error, digits=1)}"
+        return [f"{near(candidate.error)}{spread}", f"ε {candidate.guarantee.epsilon_at(1):.3g}", *at]
 
     def _crossing(self) -> list[str]:
         lines = []

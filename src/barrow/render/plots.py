@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING
 from fractions import Fraction
 from functools import partial, singledispatch
 from html import escape
@@ -14,7 +15,8 @@ from barrow.errors import ParameterError
 from barrow.ledger import Ledger
 from barrow.ledger.table import Overview
 from barrow.numerics import float_down, float_up
-from barrow.numerics.exact import at_most
+from barrow.numerics.exact import near, rounded_to
+from barrow.planning.candidates import Candidate
 from barrow.planning.comparison import Comparison
 from barrow.promises import Policy, Satisfied, odds_upper, percent_up
 from barrow.questions import Answer, Collected
@@ -137,17 +139,24 @@ def comparison_rows(comparison: Comparison) -> list[list[str]]:
     ranked += [(f"user-level: {r.best.name}", r.words, r.best) for r in comparison.baselines]
     rows = []
     for name, words, one in ranked:
-        size = at_most(one.error, comparison.unit) if math.isfinite(one.error) else "unknown"
+        size = near(_said(one), comparison.unit) if math.isfinite(one.error) else "unknown"
         worst = odds_upper(one.guarantee.epsilon_at(1), one.guarantee.definition.delta_at(1))
         rows.append([name, words, size, percent_up(worst)])
     return rows
 
 
+def _said(one: Candidate) -> float:
+    """An error as tables and pictures say it: a half width rounded up; what was simulated as it is."""
+    if one.standard_error is not None or not math.isfinite(one.error):
+        return one.error
+    return float(rounded_to(Fraction(repr(float(one.error))), 3, ROUND_CEILING))
+
+
 @_figure.register
 def comparison_figure(thing: Comparison, *, width: int = 720) -> Figure:
     """The error of every mechanism, the choice first."""
-    results = [(c.name, c.error) for c in thing.candidates]
-    results += [(f"user-level, ε = {float(r.epsilon):.3g}: {r.best.name}", r.error) for r in thing.baselines]
+    results = [(c.name, _said(c)) for c in thing.candidates]
+    results += [(f"user-level, ε = {float(r.epsilon):.3g}: {r.best.name}", _said(r.best)) for r in thing.baselines]
     names, errors = zip(*(pair for pair in results if math.isfinite(pair[1])), strict=True)
     return bars(names, errors, unit=thing.unit, title=f"Error: {thing.measure}", width=width)
 

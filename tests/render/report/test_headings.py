@@ -9,6 +9,7 @@ import pytest
 
 import barrow as bw
 from barrow.errors import ParameterError
+from barrow.render.plots import comparison_figure, comparison_rows
 from barrow.render.report import report_html
 from barrow.render.report.headings import error_sentence, verdict
 from barrow.render.report.plans import plan_report
@@ -132,6 +133,8 @@ def test_statements_are_paragraphs_and_comparisons_are_tables(tmp_path):
         '<th style="text-align:left">output</th><th style="text-align:right">value</th>' in shown
     )  # heads stand where their columns do
     comparison = study.compare("mean")
+    said = [row[2] for row in comparison_rows(comparison)]
+    assert all(size in comparison_figure(comparison).svg for size in said)
     table = comparison._repr_mimebundle_()["text/html"]
     assert "<pre>" not in table + study._repr_mimebundle_()["text/html"] + study.policy._repr_mimebundle_()["text/html"]
     assert '<th style="text-align:right">error</th><th style="text-align:right">worst case at most</th>' in table
