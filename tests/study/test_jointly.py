@@ -17,6 +17,7 @@ from barrow.engines import MemoryEngine
 from barrow.errors import ParameterError
 from barrow.ledger.approvals import Approver, Quorum
 from barrow.mechanisms import Strategy
+from barrow.questions.releasing import simulated
 from barrow.questions.shaped_holders import ShapedHoldersAnswer
 from barrow.spaces import Line
 from barrow.study import keys
@@ -346,3 +347,17 @@ def test_who_needs_approval_is_asked_for_each_question(tmp_path):
     one = study(tmp_path)
     bw.Ledger.create(str(one.ledger), one, approval=Quorum([Approver("ana", bytes(32))], 1))
     assert together(one) == one.questions
+
+
+@pytest.mark.parametrize("missing", [None, "default item"])
+def test_another_draw_adds_noise_alone(missing):
+    """The layer of reports: of no people a strategy's answers are 0, whatever is added to what it reads."""
+    plan = study(questions=[bw.Workload(parts=REGIONS)], missing=missing).plan()
+    shifted = 0
+    for one in plan.own:
+        answer = replace(plan, chosen=one)
+        many = [simulated(answer, np.zeros(answer.terms.space.items), seed) for seed in range(60)]
+        spread = np.std(many, axis=0)
+        assert (np.abs(np.mean(many, axis=0)) < 6.0 * spread / 60**0.5 + 1e-9).all(), one.words
+        shifted += bool((np.abs(answer.strategy.factors.offsets) > 6.0 * spread / 60**0.5).any())  # which would be seen
+    assert shifted

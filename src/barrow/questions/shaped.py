@@ -133,12 +133,13 @@ class StrategyAnswer(LinearAnswer):
 
 @simulated.register(StrategyAnswer)
 def _(answer: StrategyAnswer, people: Floats, seed: int) -> Floats:
-    """The answers that follow from combinations with noise."""
+    """The answers that follow from combinations with noise; of no people, the noise alone."""
     query = answer.strategy.query
     zeros = Center.from_integers(np.zeros(query.dimension, dtype=np.int64))
     noise = np.asarray(answer.strategy.draw(zeros, SeededSource(seed)).values)
     true = np.asarray(query.table.floats().T @ people).ravel() * float(query.step)
-    return answer.strategy.read(true + noise)
+    nobody = answer.strategy.factors.offsets * (1.0 - float(people.sum()))  # each person's answers hold their part
+    return np.asarray(answer.strategy.read(true + noise) - nobody)
 
 
 @by_user_level.register(StrategyAnswer)
