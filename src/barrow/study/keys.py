@@ -171,11 +171,13 @@ def _is_part(part: Mapping[str, object], asked: Mapping[str, str], paid: Record)
     several = known.get("question") if isinstance(known, Mapping) else None
     if not isinstance(several, Mapping) or several.get("kind") != "workload":
         return False
-    wanted = json.dumps(plain_deep(part), sort_keys=True, default=str)
+    if not known.keys() - asked.keys() <= _CHOSEN | _OF_ALL:  # it is about other records: a month, or groups
+        return False
     alike = all(name in known and _line(known[name]) == asked[name] for name in asked.keys() - _OF_ALL)
-    beside = known.keys() - asked.keys() <= _CHOSEN | _OF_ALL  # nothing of other records: a month, or groups
-    named = paid.data["key"] != default_key(paid.data["question"], known)
-    return alike and beside and not named and wanted in map(_line, several["parts"])
+    wanted = json.dumps(plain_deep(part), sort_keys=True, default=str)
+    if not alike or wanted not in map(_line, several["parts"]):
+        return False
+    return bool(paid.data["key"] == default_key(paid.data["question"], known))  # nobody named it
 
 
 def has_ended(paid: Record, records: Sequence[Record]) -> bool:
