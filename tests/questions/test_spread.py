@@ -102,8 +102,8 @@ def test_its_figure_says_both():
     statement = make_statement(Study(AGES, alpha=40, users=200), plan)
     figure = values_figure(statement, plan.tables(Sample(values_of(plan, [20.0, 40.0, 60.0], 1.0))))
     mean, spread = figure.description.removesuffix(".").split("; ")
-    assert mean.startswith("mean: 40 years, with 95 % certainty")
-    assert spread.startswith("standard deviation: 16.3 years, with 95 % certainty")
+    assert mean.startswith("mean: 40 years, 95 % interval")
+    assert spread.startswith("standard deviation: 16.3 years, 95 % interval")
 
 
 def test_nothing_is_said_where_nobody_may_hold_records():

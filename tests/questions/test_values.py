@@ -45,7 +45,7 @@ def test_picture():
     rows = [{"output": "mean", "value": 31.0, "half_width_95": 0.5, "unit": "years"}]
     assert (
         str(values_figure(statement_of(), {"values": rows}, title="Mean"))
-        == "Mean. mean: 31 years, with 95 % certainty 30.5 to 31.5 years."
+        == "Mean. mean: 31 years, 95 % interval 30.5 to 31.5 years."
     )
 
 

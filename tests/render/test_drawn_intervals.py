@@ -9,7 +9,7 @@ import pytest
 
 import barrow as bw
 
-CERTAIN = re.compile(r"<title>([^<]*?): (?:([\d.]+) %, )?with 95 % certainty ([\d.]+) % to ([\d.]+) %</title>")
+CERTAIN = re.compile(r"<title>([^<]*?): (?:([\d.]+) %, )?95 % interval ([\d.]+) % to ([\d.]+) %</title>")
 
 
 def released(folder, space, question, records, item, promise):

@@ -23,7 +23,7 @@ def test_finite():
 def test_readings():
     r = Readings.of([0.5, 0.01], low=[0.4, 0], high=[0.6, 0.1], noise=0.05)
     assert r.below.tolist() == [False, True]
-    assert r.describe(0, "Paris") == "Paris: 50 %, with 95 % certainty 40 % to 60 %"
+    assert r.describe(0, "Paris") == "Paris: 50 %, 95 % interval 40 % to 60 %"
     assert r.describe(1, "Rome") == "Rome: may be 0, at most 10 %"
 
 
@@ -32,7 +32,7 @@ def test_a_share_that_was_decoded_to_nothing_never_stands_out_as_zero():
     r = Readings.of([0.5, 0.0, 1e-7], low=[0.4, 1e-4, 1e-8], high=[0.6, 0.005, 1e-6])
     assert r.below.tolist() == [False, True, False]
     assert r.describe(1, "Rome") == "Rome: may be 0, at most 0.5 %"
-    assert r.describe(2, "Oslo") == "Oslo: 0.00001 %, with 95 % certainty 1 × 10⁻⁶ % to 0.0001 %"
+    assert r.describe(2, "Oslo") == "Oslo: 0.00001 %, 95 % interval 1 × 10⁻⁶ % to 0.0001 %"
     km = Readings.of([0.0], low=[-2.0], high=[-1.0], unit="km")
     assert km.below.tolist() == [False]
 

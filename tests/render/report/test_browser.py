@@ -116,7 +116,7 @@ def test_keys_read_the_map_out_and_buttons_change_it(opened):
     figure = page.locator("figure").first
     figure.locator("svg.bw").first.focus()
     first = figure.locator(".bw-said").first.text_content()
-    assert "with 95 % certainty" in first
+    assert "95 % interval" in first
     page.keyboard.press("ArrowLeft")
     assert figure.locator(".bw-said").first.text_content() != first
     figure.get_by_role("button", name="Another draw").first.click()

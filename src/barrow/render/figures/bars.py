@@ -59,7 +59,7 @@ def bars(
         beside: Intervals, noise and unit, see :class:`Beside`; bars not above the noise are hatched.
 
     >>> print(bars(["tea", "coffee"], [0.2, 0.7], low=[0.1, 0.6], high=[0.3, 0.8], title="Drinks"))
-    Drinks. The largest value is coffee: 70 %, with 95 % certainty 60 % to 80 %.
+    Drinks. The largest value is coffee: 70 %, 95 % interval 60 % to 80 %.
     """
     readings = Readings.of(values, **beside)
     names = checked_labels(labels, len(readings))

@@ -42,7 +42,7 @@ def points(
         width: In pixels.
 
     >>> print(points(["mean"], [35.3], low=[32.7], high=[37.9], unit="min", title="Way to work"))
-    Way to work. mean: 35.3 min, with 95 % certainty 32.7 to 37.9 min.
+    Way to work. mean: 35.3 min, 95 % interval 32.7 to 37.9 min.
     """
     readings = replace(Readings.of(values, low=low, high=high, unit=unit), from_zero=False)
     names = checked_labels(labels, len(readings))

@@ -138,7 +138,7 @@ class Readings:
         if self.low is None or self.high is None:
             return f"{name}: {self.told(i)}"
         value, ends = self.told(i), self.span(i)
-        return f"{name}: {value}, with 95 % certainty {ends}" if value else f"{name}: with 95 % certainty {ends}"
+        return f"{name}: {value}, 95 % interval {ends}" if value else f"{name}: 95 % interval {ends}"
 
     def told(self, i: int) -> str:
         """A value in the digits that its interval justifies; nothing where it lies beside its interval.
