@@ -58,10 +58,12 @@ def main() -> None:
         words = [sys.executable, "-m", "barrow", "design", "--no-browser"]
         server = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, text=True)
         try:
-            line = "" if server.stdout is None else server.stdout.readline()
-            link = re.search(r":(\d+)/#code=(\w+)", line)
+            said, link = "", None
+            while link is None and server.stdout is not None and (line := server.stdout.readline()):
+                said += line
+                link = re.search(r":(\d+)/#code=(\w+)", said)
             if link is None:
-                raise SystemExit(f"no link: {line!r}")
+                raise SystemExit(f"no link: {said!r}")
             result = measured(Page(int(link[1]), link[2]), server.pid)
         finally:
             server.terminate()
